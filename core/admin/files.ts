@@ -49,29 +49,22 @@ export async function readJson(path: string): Promise<unknown> {
   }
 }
 
-/** A file of lines that a command skips. It isn't visible before it's saved. */
-type SkippedLines = {
-  path: string;
-  /** @param head the lines above the first one */
-  add(head: string, line: string): Promise<void>;
-  /** @throws Problem `invalid` if there's already a file with other lines, which someone may be correcting */
-  save(): Promise<void>;
-  close(): Promise<void>;
-};
-
-export async function createSkippedLines(path: string): Promise<SkippedLines> {
+/** Creates a file of lines that a command skips. It isn't visible before it's saved. */
+export async function createSkippedLines(path: string) {
   const temporary = `${path}.${randomUUID()}.tmp`;
   let file: FileHandle | null = null;
   return {
     path,
-    async add(head, line) {
+    /** @param head the lines above the first one */
+    async add(head: string, line: string): Promise<void> {
       if (!file) {
         file = await open(temporary, 'wx', privateFile);
         await file.write(csvStart + head);
       }
       await file.write(/[\r\n]$/.test(line) ? line : `${line}\n`);
     },
-    async save() {
+    /** @throws Problem `invalid` if there's already a file with other lines, which someone may be correcting */
+    async save(): Promise<void> {
       if (!file) return;
       await file.sync();
       const existing = await readFile(path).catch(() => null);
@@ -82,7 +75,7 @@ export async function createSkippedLines(path: string): Promise<SkippedLines> {
         );
       await rename(temporary, path);
     },
-    async close() {
+    async close(): Promise<void> {
       await file?.close();
       await rm(temporary, { force: true });
     },

@@ -11,7 +11,7 @@ import { auditEvent } from './audit/audit.ts';
 import { chartDays, firstDayStart, groupByDay } from './calls/days.ts';
 import { type KeyVisibility, scopeFor } from './directory/scope.ts';
 import { instant, type Millis, oneDay, plus, quarterHour } from './instant.ts';
-import type { Actor, AddressUse, ApiKey, ApiKeyDetails, Caller, Digest, KeyLimits, ListedEvent, SignedInCaller, Viewer } from './model.ts';
+import type { Actor, ApiKey, Caller, Digest, KeyLimits, SignedInCaller, Viewer } from './model.ts';
 import type { Ports, RevokeOptions } from './ports.ts';
 import { invalidField, Problem, type Quota } from './problem.ts';
 
@@ -94,14 +94,9 @@ export async function listApiKeys(
   }
 }
 
-export type KeyDetails = ApiKeyDetails & {
-  usage: { day: string; placed: number; cancelled: number; refused: number }[];
-  activity: ListedEvent[];
-  /** Null unless the key has a daily call limit. */
-  today: { day: string; timeZone: string; placed: number; countedFrom: Millis | null; resetsAt: Millis } | null;
-};
+export type KeyDetails = Awaited<ReturnType<typeof showApiKey>>;
 
-export async function showApiKey(ports: Ports, viewer: Viewer, id: string, timeZone: string): Promise<KeyDetails> {
+export async function showApiKey(ports: Ports, viewer: Viewer, id: string, timeZone: string) {
   const scope = scopeFor(viewer);
   const { apiKeys, activity } = ports.stores;
   const details = await apiKeys.details(scope.apiKeys, id);
@@ -134,7 +129,8 @@ export async function showRevokedApiKey({ stores }: Ports, viewer: Viewer, id: s
   return { apiKey, end, activity };
 }
 
-async function countToday({ stores }: Ports, { id, limits, callsCountedFrom }: ApiKey, now: Millis): Promise<KeyDetails['today']> {
+/** Returns null unless the key has a daily call limit. */
+async function countToday({ stores }: Ports, { id, limits, callsCountedFrom }: ApiKey, now: Millis) {
   const day = countingDay(limits, now);
   if (day === null || limits === null) return null;
   const { timeZone } = limits;
@@ -143,7 +139,7 @@ async function countToday({ stores }: Ports, { id, limits, callsCountedFrom }: A
   return { day, timeZone, placed, countedFrom, resetsAt: nextMidnight(now, timeZone) };
 }
 
-export async function previewRevocation(ports: Ports, viewer: Viewer, id: string): Promise<RevocationPreview> {
+export async function previewRevocation(ports: Ports, viewer: Viewer, id: string) {
   const store = ports.stores.apiKeys;
   const apiKey = await store.find(scopeFor(viewer).apiKeys, id);
   if (!apiKey) throw keyNotFound();
@@ -157,9 +153,6 @@ export async function previewRevocation(ports: Ports, viewer: Viewer, id: string
   ]);
   return { apiKey, queuedCalls, placed: counts.reduce((sum, { placed }) => sum + placed, 0), addresses };
 }
-
-/** @property placed how many calls the key has placed in the last 24 hours @property addresses the addresses from which it was used */
-type RevocationPreview = { apiKey: ApiKey; queuedCalls: number; placed: number; addresses: AddressUse[] };
 
 /** With 'later', the queued calls are only marked, and `finishCancelling` cancels those of all marked keys at once. */
 type CancelQueuedCalls = RevokeOptions['cancelQueuedCalls'];

@@ -1,5 +1,5 @@
 import type { Digest } from '../domain/model.ts';
-import type { Clock, ImportStore, Stores, ThrottleStore } from '../domain/ports.ts';
+import type { Clock } from '../domain/ports.ts';
 import { activityStore, auditChainStore } from './audit/audit.ts';
 import { callListStore } from './calls/call-list.ts';
 import { contactStore } from './calls/contacts.ts';
@@ -12,12 +12,12 @@ import { directoryStore } from './directory/directory.ts';
 import { importStore } from './directory/import.ts';
 import type { DatabaseLocation, OpenedDatabase } from './engine/database.ts';
 import { reportingOutages } from './engine/errors.ts';
-import { clockStore, type DatabaseStats, freeBytes, readDatabaseStats, requireRights, requireRoom } from './engine/health.ts';
+import { clockStore, freeBytes, readDatabaseStats, requireRights, requireRoom } from './engine/health.ts';
 import { openPostgres } from './engine/postgres/postgres.ts';
 import { openSqlite } from './engine/sqlite/sqlite.ts';
 import { apiKeyStore } from './keys/api-keys.ts';
 import { createKeyUse } from './keys/key-use.ts';
-import { isMigrated, migrate, type SchemaState, schemaState } from './migrate.ts';
+import { isMigrated, migrate, schemaState } from './migrate.ts';
 import { doNotCallStore, knownLists } from './protection/do-not-call.ts';
 import { ruleStore } from './protection/rules.ts';
 import { linkStore } from './users/links.ts';
@@ -25,8 +25,6 @@ import { secondFactorStore } from './users/second-factors.ts';
 import { sessionStore } from './users/sessions.ts';
 import { throttleStore } from './users/throttle.ts';
 import { userStore } from './users/users.ts';
-
-type Pool = { name: string; use: () => { used: number; free: number; waiting: number } };
 
 /** Callbacks for metrics, log and dialer. */
 type StorageObservers = {
@@ -50,32 +48,10 @@ export const unobserved: StorageObservers = {
   onUnready: () => undefined,
 };
 
-export type Storage = {
-  database: OpenedDatabase;
-  stores: Stores;
-  throttle: ThrottleStore;
-  imports: ImportStore;
-  pools: readonly Pool[];
-  stats(): Promise<DatabaseStats>;
-  lastUsedLag(): number;
-  /** @returns the names of the migrations that were applied @throws Problem `conflict` if the database is newer than this program, or too old */
-  migrate(signal?: AbortSignal): Promise<string[]>;
-  /** @throws Problem `conflict` if the database is newer than this program, or too old */
-  schema(): Promise<SchemaState>;
-  /** Whether a write would be durable now, and the schema is complete. */
-  isReady(): Promise<boolean>;
-  /** Calls `onAddressRefused` for the refusals that are still waiting. Call this before closing what that callback uses. */
-  finishRefusals(): void;
-  close(): Promise<void>;
-};
+export type Storage = ReturnType<typeof openStorage>;
 
 /** @param ifMissing what to do about a SQLite file that doesn't exist */
-export function openStorage(
-  location: DatabaseLocation,
-  clock: Clock,
-  observers: StorageObservers,
-  ifMissing: 'make' | 'refuse' = 'make',
-): Storage {
+export function openStorage(location: DatabaseLocation, clock: Clock, observers: StorageObservers, ifMissing: 'make' | 'refuse' = 'make') {
   const database = openDatabase(location, ifMissing);
   const { lanes } = database;
   const { keys, background } = lanes;
@@ -117,7 +93,8 @@ export function openStorage(
     stats: () => readDatabaseStats(background, freeBytes(location)),
     lastUsedLag: keyUse.lag,
     ...schema,
-    async isReady() {
+    /** Whether a write would be durable now, and the schema is complete. */
+    async isReady(): Promise<boolean> {
       try {
         requireRoom(location);
         await keys.checkWritable();
@@ -128,8 +105,9 @@ export function openStorage(
         return false;
       }
     },
+    /** Calls `onAddressRefused` for the refusals that are still waiting. Call this before closing what that callback uses. */
     finishRefusals: refusals.finish,
-    async close() {
+    async close(): Promise<void> {
       refusals.finish();
       await keyUse.close();
       await knownNumbers.close();
@@ -142,7 +120,7 @@ export function openDatabase(location: DatabaseLocation, ifMissing: 'make' | 're
   return location.kind === 'sqlite' ? openSqlite(location.filename, ifMissing) : openPostgres(location.url);
 }
 
-function listPools({ pools }: OpenedDatabase): Pool[] {
+function listPools({ pools }: OpenedDatabase) {
   type Connections = { numUsed(): number; numFree(): number; numPendingAcquires(): number };
   return Array.from(pools, ([name, all]) => {
     const sum = (count: (pool: Connections) => number) => all.reduce((total, { client }) => total + count(client.pool), 0);

@@ -38,27 +38,22 @@ export function sign(id: string, body: Uint8Array | string, secret: string, seco
 /** Returns a header's value, or an empty string if it's missing. */
 type ReadHeader = (name: keyof SignatureHeaders) => string;
 
-/** Checks the signature of a body while it arrives, because it may be too long to keep. */
-type SignatureCheck = {
-  update(chunk: Uint8Array): void;
-  /** Whether exactly the chunks so far were signed. Call it once, at the end. */
-  isSigned(): boolean;
-};
-
 /**
- * Begins to check whether a body was signed recently with one of the secrets. With several secrets, one can be replaced without interruption.
+ * Begins to check, while a body arrives, whether it was signed recently with one of the secrets, because it may be too long to keep. With
+ * several secrets, one can be replaced without interruption.
  *
  * @param seconds the current Unix time
  */
-export function checkSignature(header: ReadHeader, secrets: readonly string[], seconds: number): SignatureCheck {
+export function checkSignature(header: ReadHeader, secrets: readonly string[], seconds: number) {
   const [id, timestamp] = [header(signatureHeaders.id), header(signatureHeaders.timestamp)];
   const isRecent = id !== '' && /^\d{1,12}$/.test(timestamp) && Math.abs(seconds - Number(timestamp)) <= signatureWindow;
   const hashes = isRecent ? secrets.map((secret) => startHash(id, timestamp, secret)) : [];
   return {
-    update(chunk) {
+    update(chunk: Uint8Array): void {
       for (const hash of hashes) hash.update(chunk);
     },
-    isSigned() {
+    /** Whether exactly the chunks so far were signed. Call it once, at the end. */
+    isSigned(): boolean {
       const signatures = header(signatureHeaders.signature)
         .split(' ')
         .filter((signature) => signature.startsWith('v1,'));

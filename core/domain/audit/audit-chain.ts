@@ -11,24 +11,22 @@ export function chainHash(before: string, seq: number, fields: ChainedEvent['fie
   return hash('sha256', JSON.stringify([before, seq, ...fields]), 'hex');
 }
 
-type ChainReport = {
-  events: number;
-  /** Events that housekeeping hasn't chained yet. */
-  unchained: number;
-  pruned: number;
-  seal: Seal;
-  /** Up to twenty errors, one sentence each. Empty if the chain is intact. */
-  faults: string[];
-};
-
 const readBatchSize = 1_000;
 const maxFaults = 20;
+
+type ChainReport = Pick<Awaited<ReturnType<AuditChainStore['state']>>, 'unchained'> & {
+  events: number;
+  pruned: number;
+  seal: Seal;
+  faults: string[];
+};
 
 /**
  * Checks that each chained event follows from the one before it. If older events were deleted because of their age, the chain must contain
  * a record of that. Anyone who can write to the database can add such a record, so only a seal that's newer than the record proves it.
  *
  * @param knownSeals earlier seals, which must still be in the chain
+ * @returns up to twenty faults, one sentence each; none if the chain is intact
  */
 export async function verifyChain(store: AuditChainStore, knownSeals: readonly Seal[]): Promise<ChainReport> {
   const state = await store.state();

@@ -6,7 +6,6 @@ import type {
   Account,
   Actor,
   Caller,
-  EndangeredKey,
   ListedUser,
   ListFilter,
   NewPassword,
@@ -250,10 +249,8 @@ function setDisabled(ports: Ports, actor: Actor, user: User, isDisabled: boolean
   return ports.stores.users.setDisabled(target, isDisabled ? event.at : null, event);
 }
 
-export type DeletionPreview = { user: ListedUser; sessions: number; apiKeys: Page<EndangeredKey> };
-
 /** Shows what deleting the user would also delete: a page of the user's keys, newest first. `user.apiKeys` is their number. */
-export async function previewDeletion(ports: Ports, viewer: Viewer, id: string, cursor: string | null): Promise<DeletionPreview> {
+export async function previewDeletion(ports: Ports, viewer: Viewer, id: string, cursor: string | null) {
   const after = keyCursors.read(cursor);
   const user = await findUser(ports, viewer, { id });
   const { apiKeys, sessions } = await ports.stores.users.deletionImpact(id, after, limits.directoryPage + 1);

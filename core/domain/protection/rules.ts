@@ -3,7 +3,7 @@ import { readPhone } from '#contract/calls/phone.ts';
 import type { AuditAction } from '#contract/console/activity.ts';
 import type { HoursRule } from '#contract/protection/calling-hours.ts';
 import type { ContactLimits, Pace } from '#contract/protection/dialing.ts';
-import type { NumberKind, NumberRules } from '#contract/protection/numbers.ts';
+import type { NumberRules } from '#contract/protection/numbers.ts';
 import type { CheckNumber, CheckReason, OptOutScope, ProtectionScope } from '#contract/protection/protection.ts';
 import { counted } from '#contract/text/count.ts';
 import { auditEvent } from '../audit/audit.ts';
@@ -19,7 +19,6 @@ import { getCountry, getNumberKind, isCountry, notACountry } from './numbers.ts'
 
 export type Reference = { scope: ProtectionScope; id: string };
 type Inherited = { from: RuleScope; rules: readonly HoursRule[] };
-export type ScopeHours = { scope: RuleScope; rules: readonly HoursRule[]; inherited: Inherited | null };
 
 /**
  * Finds a scope that the viewer can see. Someone who sees only one account can't use the partner's ID to see the rules of the whole
@@ -32,7 +31,7 @@ async function findVisible(ports: Ports, viewer: Caller['viewer'], { scope, id }
   return ruleScope;
 }
 
-export async function showHours(ports: Ports, viewer: Caller['viewer'], reference: Reference): Promise<ScopeHours> {
+export async function showHours(ports: Ports, viewer: Caller['viewer'], reference: Reference) {
   const scope = await findVisible(ports, viewer, reference);
   const { hours } = await ports.stores.rules.findRules(scope.id);
   return { scope, rules: hours ?? [], inherited: await findInherited(ports, scope) };
@@ -43,13 +42,7 @@ export async function showHours(ports: Ports, viewer: Caller['viewer'], referenc
  *
  * @throws Problem `conflict` if a version is passed and the rules have changed since
  */
-export async function setHours(
-  ports: Ports,
-  caller: Caller,
-  reference: Reference,
-  rules: readonly HoursRule[],
-  version?: string,
-): Promise<ScopeHours> {
+export async function setHours(ports: Ports, caller: Caller, reference: Reference, rules: readonly HoursRule[], version?: string) {
   requireAdministrator(caller.viewer, 'change calling hours');
   const change = { hours: rules.length === 0 ? null : rules };
   const check = checkVersion(version, change, hoursVersion);
@@ -79,12 +72,7 @@ async function scopesAbove(ports: Ports, { kind, owner }: RuleScope): Promise<Ru
   return scopes;
 }
 
-export type ScopeNumbers = NumberRules & {
-  scope: RuleScope;
-  effective: { countries: string[]; kinds: NonNullable<NumberRules['kinds']> };
-};
-
-export async function showNumberRules(ports: Ports, viewer: Caller['viewer'], reference: Reference): Promise<ScopeNumbers> {
+export async function showNumberRules(ports: Ports, viewer: Caller['viewer'], reference: Reference) {
   const scope = await findVisible(ports, viewer, reference);
   const own = await ports.stores.rules.findRules(scope.id);
   const rules = [own];
@@ -102,13 +90,7 @@ export async function showNumberRules(ports: Ports, viewer: Caller['viewer'], re
  * @throws Problem `invalid` for a code that isn't a country's, because all calls to the intended country would be refused
  * @throws Problem `conflict` if a version is passed and the settings have changed since
  */
-export async function setNumberRules(
-  ports: Ports,
-  caller: Caller,
-  reference: Reference,
-  rules: Partial<NumberRules>,
-  version?: string,
-): Promise<ScopeNumbers> {
+export async function setNumberRules(ports: Ports, caller: Caller, reference: Reference, rules: Partial<NumberRules>, version?: string) {
   requireAdministrator(caller.viewer, 'change which numbers may be called');
   const wrong = rules.countries?.find((code) => !isCountry(code));
   if (wrong !== undefined) throw invalidField('countries', `${wrong}: ${notACountry}`);
@@ -135,13 +117,7 @@ export async function setPace(ports: Ports, caller: Caller, reference: Reference
   return pace;
 }
 
-export type ShownContactLimits = {
-  scope: RuleScope;
-  limits: ContactLimits | null;
-  effective: { from: RuleScope; limits: ContactLimits } | null;
-};
-
-export async function showContactLimits(ports: Ports, viewer: Caller['viewer'], reference: Reference): Promise<ShownContactLimits> {
+export async function showContactLimits(ports: Ports, viewer: Caller['viewer'], reference: Reference) {
   const own = await findVisible(ports, viewer, reference);
   const scopes = [own, ...(await scopesAbove(ports, own))];
   const all = await Promise.all(
@@ -152,13 +128,7 @@ export async function showContactLimits(ports: Ports, viewer: Caller['viewer'], 
 }
 
 /** @throws Problem `conflict` if a version is passed and the limits have changed since */
-export async function setContactLimits(
-  ports: Ports,
-  caller: Caller,
-  reference: Reference,
-  limits: ContactLimits | null,
-  version?: string,
-): Promise<ShownContactLimits> {
+export async function setContactLimits(ports: Ports, caller: Caller, reference: Reference, limits: ContactLimits | null, version?: string) {
   requireAdministrator(caller.viewer, 'change contact limits');
   const detail =
     limits === null
@@ -259,20 +229,8 @@ export async function setOptOuts(ports: Ports, { viewer, actor }: Caller, accoun
   await ports.stores.doNotCall.setOptOutScope(id, listedFor, { ...event, detail });
 }
 
-type CheckedNumber = {
-  phone: string;
-  reasons: CheckReason[];
-  kind: NumberKind;
-  country: string | null;
-  zones: readonly string[];
-  entries: DoNotCallEntry[];
-  rules: readonly HoursRule[];
-  rulesFrom: RuleScope | null;
-  opensAt: Millis | null;
-};
-
 /** Says what would happen if a campaign called a number now, and why. Applies the same rules as placing a call. */
-export async function checkNumber(ports: Ports, viewer: Viewer, input: CheckNumber): Promise<CheckedNumber> {
+export async function checkNumber(ports: Ports, viewer: Viewer, input: CheckNumber) {
   const access = requireAccess(scopeFor(viewer).campaigns);
   const campaign = await ports.stores.rules.findScope(access, 'campaign', input.campaignId);
   if (!campaign || campaign.owner.accountId === null) throw notInScope();

@@ -99,7 +99,7 @@ export const showContactLimits: Handler<'showContactLimits'> = async ({ ports, v
 export const setContactLimits: Handler<'setContactLimits'> = async ({ ports, caller, query, body }) =>
   contactLimitsView(await rules.setContactLimits(ports, caller, query, body.limits, body.version));
 
-function contactLimitsView({ scope, limits, effective }: rules.ShownContactLimits): ContactLimitsView {
+function contactLimitsView({ scope, limits, effective }: Awaited<ReturnType<typeof rules.showContactLimits>>): ContactLimitsView {
   const version = rules.contactLimitsVersion({ contactLimits: limits });
   return {
     scope: scopeView(scope),
@@ -131,7 +131,7 @@ export const checkNumber: Handler<'checkNumber'> = async ({ ports, viewer, body 
   };
 };
 
-function hoursView({ scope, rules: own, inherited }: rules.ScopeHours): CallingHoursView {
+function hoursView({ scope, rules: own, inherited }: Awaited<ReturnType<typeof rules.showHours>>): CallingHoursView {
   return {
     scope: scopeView(scope),
     rules: [...own],
@@ -140,7 +140,7 @@ function hoursView({ scope, rules: own, inherited }: rules.ScopeHours): CallingH
   };
 }
 
-function numbersView({ scope, ...numbers }: rules.ScopeNumbers): NumbersView {
+function numbersView({ scope, ...numbers }: Awaited<ReturnType<typeof rules.showNumberRules>>): NumbersView {
   return { ...numbers, scope: scopeView(scope), version: rules.numbersVersion(numbers) };
 }
 

@@ -25,14 +25,6 @@ export class SecureResponse extends ServerResponse {
   }
 }
 
-type Handshakes = {
-  /** Starts the handshake of a new connection, or makes it wait until another handshake of its network has finished. */
-  begin(socket: Socket, network: string | null): void;
-  finish(socket: Socket): void;
-  /** Cuts off handshakes that take too long while others wait. */
-  cutStuck(cut: (socket: Socket) => void): void;
-};
-
 type Network = { underWay: Map<Socket, number>; waiting: Set<Socket> };
 
 /**
@@ -41,7 +33,7 @@ type Network = { underWay: Map<Socket, number>; waiting: Set<Socket> };
  *
  * @param limits.stuck in ms
  */
-export function limitHandshakes(server: TlsServer, limits: { atOnce: number; stuck: number }): Handshakes {
+export function limitHandshakes(server: TlsServer, limits: { atOnce: number; stuck: number }) {
   const networks = new Map<string, Network>();
   const networkBySocket = new WeakMap<Socket, Network>();
   // These listeners start a handshake. Call them only when the connection's turn has come. Until then, nothing reads its data, except for
@@ -65,7 +57,8 @@ export function limitHandshakes(server: TlsServer, limits: { atOnce: number; stu
 
   return {
     finish,
-    begin(socket, name) {
+    /** Starts the handshake of a new connection, or makes it wait until another handshake of its network has finished. */
+    begin(socket: Socket, name: string | null) {
       if (name === null) return start(socket, null);
       const network = networks.get(name) ?? { underWay: new Map(), waiting: new Set() };
       networks.set(name, network);
@@ -79,7 +72,8 @@ export function limitHandshakes(server: TlsServer, limits: { atOnce: number; stu
       network.waiting.add(socket);
       socket.on('error', () => socket.destroy());
     },
-    cutStuck(cut) {
+    /** Cuts off handshakes that take too long while others wait. */
+    cutStuck(cut: (socket: Socket) => void): void {
       const latest = performance.now() - limits.stuck;
       for (const { underWay, waiting } of networks.values())
         if (waiting.size > 0) for (const [socket, since] of underWay) if (since < latest) cut(socket);
@@ -93,17 +87,11 @@ const day = 24 * 3_600_000;
 /** In ms. Programs that renew certificates do it earlier, so a certificate that's closer to its end wasn't renewed. */
 const renewalDue = 14 * day;
 
-export type WatchedCertificate = {
-  /** The Unix time in seconds at which the certificate in use expires. */
-  expiresAt(): number;
-  end(): void;
-};
-
 /**
  * Uses renewed certificates for new connections, without a restart. At startup, after a renewal and once a day, logs if clients don't accept
  * the certificate, or soon won't.
  */
-export function watchCertificate(tls: Tls, use: (renewed: Tls) => void, { log, clock }: { log: Logger; clock: Clock }): WatchedCertificate {
+export function watchCertificate(tls: Tls, use: (renewed: Tls) => void, { log, clock }: { log: Logger; clock: Clock }) {
   let current = tls;
   const complain = () => {
     const complaint = describeValidity(current, clock.now());
@@ -127,8 +115,9 @@ export function watchCertificate(tls: Tls, use: (renewed: Tls) => void, { log, c
   const files = [tls.certFile, tls.keyFile];
   for (const file of files) watchFile(file, { interval, persistent: false }, look);
   return {
+    /** The Unix time in seconds at which the certificate in use expires. */
     expiresAt: () => new X509Certificate(current.cert).validToDate.getTime() / 1_000,
-    end() {
+    end(): void {
       clearInterval(daily);
       for (const file of files) unwatchFile(file, look);
     },

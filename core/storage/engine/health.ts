@@ -57,8 +57,6 @@ class NoRoom extends Error {
   code = 'ENOSPC';
 }
 
-export type DatabaseStats = Awaited<ReturnType<typeof readDatabaseStats>>;
-
 /** Returns the statistics for the metrics. */
 export async function readDatabaseStats(database: Lane, free: number | null) {
   const [[counted], stops, { database: size, wal }] = await Promise.all([

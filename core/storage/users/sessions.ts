@@ -21,10 +21,8 @@ type FoundRow = NamedUserRow & {
   began_with_link: number | null;
   sign_in_version: SignInVersion;
   confirmed_at: Millis | null;
-  tenancy_account_id: string | null;
-  tenancy_account_name: string | null;
-  tenancy_account_partner_id: string | null;
-  tenancy_account_partner_name: string | null;
+  tenancy_id: string | null;
+  tenancy_name: string | null;
   tenancy_partner_id: string | null;
   tenancy_partner_name: string | null;
 };
@@ -83,12 +81,10 @@ export function sessionStore({ console: { read, write }, background }: Lanes): S
         .select('u.password_expires_at', 'u.sign_in_version', 's.tenancy_kind', 's.started_at', 's.last_seen_at', 's.issuer')
         .select('s.half_open_until', 's.began_with_link', 'sf.confirmed_at')
         .select({
-          tenancy_account_id: 'ta.id',
-          tenancy_account_name: 'ta.name',
-          tenancy_account_partner_id: 'ta.partner_id',
-          tenancy_account_partner_name: 'tap.name',
-          tenancy_partner_id: 'tp.id',
-          tenancy_partner_name: 'tp.name',
+          tenancy_id: read.raw('coalesce(ta.id, tp.id)'),
+          tenancy_name: read.raw('coalesce(ta.name, tp.name)'),
+          tenancy_partner_id: read.raw('coalesce(ta.partner_id, tp.id)'),
+          tenancy_partner_name: read.raw('coalesce(tap.name, tp.name)'),
         })
         .where('s.id', id);
       if (!row) return null;
@@ -168,24 +164,13 @@ async function insertSession(trx: Knex.Transaction, session: NewSession, origin:
   await trx('sessions').whereIn('id', excess.select('id')).delete();
 }
 
-function toTenancy(row: FoundRow): Tenancy | null {
-  if (row.tenancy_account_id !== null) {
-    return {
-      kind: 'account',
-      id: row.tenancy_account_id,
-      name: required(row.tenancy_account_name, 'tenancy_account_name'),
-      partnerId: required(row.tenancy_account_partner_id, 'tenancy_account_partner_id'),
-      partnerName: required(row.tenancy_account_partner_name, 'tenancy_account_partner_name'),
-    };
-  }
-  if (row.tenancy_partner_id !== null) {
-    return {
-      kind: 'partner',
-      id: row.tenancy_partner_id,
-      name: required(row.tenancy_partner_name, 'tenancy_partner_name'),
-      partnerId: row.tenancy_partner_id,
-      partnerName: required(row.tenancy_partner_name, 'tenancy_partner_name'),
-    };
-  }
-  return null;
+function toTenancy({ tenancy_kind, tenancy_id, ...row }: FoundRow): Tenancy | null {
+  if (tenancy_kind === null || tenancy_id === null) return null;
+  return {
+    kind: tenancy_kind,
+    id: tenancy_id,
+    name: required(row.tenancy_name, 'tenancy_name'),
+    partnerId: required(row.tenancy_partner_id, 'tenancy_partner_id'),
+    partnerName: required(row.tenancy_partner_name, 'tenancy_partner_name'),
+  };
 }
