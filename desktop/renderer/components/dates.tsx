@@ -211,7 +211,7 @@ function Calendar({ around, day, min, max, onChoose, onClose, onLeave }: Calenda
         event.preventDefault();
       }}
     >
-      <div class="section-row">
+      <div class="label-row">
         {turn('Previous month', 'back', -1)}
         <strong id={titleId} aria-live="polite">
           {formatMonth(active)}
@@ -278,7 +278,7 @@ export function DayRange({ from, to, any = 'Any day', onChange }: DayRangeProps)
   const [isCustom, setCustom] = useState(named === undefined);
   const isOpen = isCustom || named === undefined;
   return (
-    <div class="line day-range">
+    <div class="day-range">
       <FilterSelect
         label="Days"
         value={isOpen ? custom : named}

@@ -257,7 +257,7 @@ function Usage({ view: { usage } }: { view: ApiKeyDetailsView }) {
   const text = `${pluralize(total, 'call')} placed in the last 30 days; busiest day: ${formatIsoDay(highest.day)} (${formatNumber(highest.total)})`;
   return (
     <section>
-      <div class="section-row">
+      <div class="label-row">
         <h3>Calls placed in the last 30 days</h3>
         <span class="faint">{formatNumber(total)}</span>
       </div>

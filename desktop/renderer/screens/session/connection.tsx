@@ -94,7 +94,7 @@ export function Splash() {
     <main class="entrance" aria-busy="true">
       <section class="card splash">
         <Mark />
-        <p role="status" class="loading">
+        <p role="status" class="faint">
           Opening your session…
         </p>
       </section>

@@ -283,7 +283,7 @@ function Sidebar({ session, current, onCommand }: SidebarProps) {
         <ul>
           {screensFor(session.viewer).map(({ name, icon, label }, index) => (
             <li key={name}>
-              <a class="button" href={formatAddress(name, null)} aria-current={name === current ? 'page' : undefined}>
+              <a class="quiet button" href={formatAddress(name, null)} aria-current={name === current ? 'page' : undefined}>
                 <Icon name={icon} />
                 {label}
                 {window.callkey.capabilities.hasMenu && (
@@ -296,7 +296,7 @@ function Sidebar({ session, current, onCommand }: SidebarProps) {
           ))}
         </ul>
       </nav>
-      <button type="button" class="go-to" onClick={() => onCommand('palette')}>
+      <button type="button" class="quiet go-to" onClick={() => onCommand('palette')}>
         <Icon name="search" />
         Go to…
         <span class="keys" aria-hidden="true">
@@ -336,7 +336,7 @@ function Tenancy({ session, onSwitch }: { session: SessionView; onSwitch: () => 
     );
   }
   return (
-    <button type="button" class="tenancy mark" data-tip={formatTenancy(session)} onClick={onSwitch}>
+    <button type="button" class="quiet tenancy mark" data-tip={formatTenancy(session)} onClick={onSwitch}>
       <MarkIcon />
       {names}
       <Icon name="switch" />
