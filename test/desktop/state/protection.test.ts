@@ -136,6 +136,13 @@ describe('pasted numbers', () => {
     ]);
   });
 
+  it('are all named if they’re invalid, because the user has to fix each of them', async () => {
+    const invalid = Array.from({ length: 200 }, (_, index) => ({ line: index + 1, message: 'Unclear.' }));
+    const result = await addChecked(written(['+49301000000']), invalid, undefined, () => expect.fail('Sent.'));
+    const [error] = !result.ok && result.failure.kind === 'refused' ? result.failure.errors : [];
+    expect(error?.message.split('\n')).to.deep.equal(invalid.map(({ line, message }) => `Line ${line}: ${message}`));
+  });
+
   it('are reported as added, together with those that aren’t valid and a call to them that can’t be stopped', () => {
     expect(describeAdded({ added: 2, known: 0, beingDialed: 1, notValid: 1 })).to.equal(
       'Added 2 numbers. 1 number isn’t valid today, but may be old or new. 1 call to these numbers is being dialed now and can’t be stopped.',
