@@ -1,5 +1,4 @@
 import type { Knex } from 'knex';
-import type { TenancyKind } from '#contract/console/common.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { SignInVersion, Tenancy } from '../../domain/model.ts';
 import type { NewSession, SessionStore } from '../../domain/ports.ts';
@@ -11,21 +10,14 @@ import type { SessionRow, UserRow } from '../engine/tables.ts';
 import { useUp } from './second-factors.ts';
 import { type NamedUserRow, selectUsers, toUser } from './users.ts';
 
-type FoundRow = NamedUserRow & {
-  password_expires_at: Millis | null;
-  tenancy_kind: TenancyKind | null;
-  started_at: Millis;
-  last_seen_at: Millis;
-  issuer: string | null;
-  half_open_until: Millis | null;
-  began_with_link: number | null;
-  sign_in_version: SignInVersion;
-  confirmed_at: Millis | null;
-  tenancy_id: string | null;
-  tenancy_name: string | null;
-  tenancy_partner_id: string | null;
-  tenancy_partner_name: string | null;
-};
+type FoundRow = NamedUserRow &
+  Pick<SessionRow, 'tenancy_kind' | 'tenancy_id' | 'started_at' | 'last_seen_at' | 'issuer' | 'half_open_until' | 'began_with_link'> &
+  Pick<UserRow, 'password_expires_at' | 'sign_in_version'> & {
+    confirmed_at: Millis | null;
+    tenancy_name: string | null;
+    tenancy_partner_id: string | null;
+    tenancy_partner_name: string | null;
+  };
 
 /** How many open sessions a user can have, and how many half-open ones. */
 export const maxSessions = 300;

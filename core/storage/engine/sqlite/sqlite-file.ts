@@ -64,18 +64,7 @@ function cannotOpenError(filename: string, error: unknown): Problem {
 }
 
 /** Checks whether a database's files are still the ones that its connections have open. */
-export type FileGuard = {
-  /** Checks the files now. @throws UnsafeFileError if a write could be lost */
-  check(): void;
-  /** Whether a checkpoint is running, or was interrupted by a crash. Until the next one finishes, overwriting can't be noticed. */
-  isCheckpointUnfinished(): boolean;
-  /** Called when a connection is about to be opened. */
-  opening(): void;
-  /** Called when a connection is about to be closed. The last one removes the WAL and its index. */
-  closing(): void;
-  /** Called when a connection was closed or couldn't be opened. */
-  closed(): void;
-};
+export type FileGuard = ReturnType<typeof fileGuard>;
 
 /**
  * The index is checked by name only once in this many checks, because that takes twice as long as checking whether the open file still has
@@ -91,7 +80,7 @@ const askForIndexEvery = 64;
  *
  * @throws Problem `unavailable` if the file isn't safe from the start
  */
-export function fileGuard(filename: string): FileGuard {
+export function fileGuard(filename: string) {
   // Follow links, because SQLite does, too, and creates the WAL and its index next to the real file.
   const file = realpathSync(filename);
   refuseUnsafe(file);
@@ -148,7 +137,8 @@ export function fileGuard(filename: string): FileGuard {
   }
 
   return {
-    check() {
+    /** Checks the files now. @throws UnsafeFileError if a write could be lost */
+    check(): void {
       // Read the checkpoints first, because one that runs between this and the check of the file must count for the next check.
       const before = index?.checkpoints();
       const stats = statIfPresent(filename);
@@ -163,18 +153,22 @@ export function fileGuard(filename: string): FileGuard {
       checkCompanions();
       checkContent(stats, before);
     },
-    isCheckpointUnfinished() {
+    /** Whether a checkpoint is running, or was interrupted by a crash. Until the next one finishes, overwriting can't be noticed. */
+    isCheckpointUnfinished(): boolean {
       const checkpoints = index?.checkpoints();
       return checkpoints !== undefined && checkpoints.done !== checkpoints.attempted;
     },
-    opening() {
+    /** Called when a connection is about to be opened. */
+    opening(): void {
       connections++;
       open++;
     },
-    closing() {
+    /** Called when a connection is about to be closed. The last one removes the WAL and its index. */
+    closing(): void {
       open--;
     },
-    closed() {
+    /** Called when a connection was closed or couldn't be opened. */
+    closed(): void {
       connections--;
       if (connections > 0) return;
       identities.clear();
