@@ -1,7 +1,6 @@
 import { expect } from 'chai';
-import { describeBrowser, openPage } from '../support/browser.ts';
+import { describeBrowser, openPage, type PageHarness } from '../support/browser.ts';
 import { openWithKeys, signInAs, type UserName, untilFocused } from '../support/console-harness.ts';
-import { openForEach } from '../support/opened.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { eventually } from '../support/until.ts';
 
@@ -9,7 +8,11 @@ import { eventually } from '../support/until.ts';
 const hostileNames = ['W'.repeat(200), 'مفتاح النظام', '电话系统 📞', '=HYPERLINK("https://example.com")'];
 
 describeBrowser('the screens of the console', () => {
-  let harness = openForEach(() => openPage());
+  let harness: PageHarness;
+  beforeEach(async () => {
+    harness = await openPage();
+  });
+  afterEach(() => harness.close());
 
   const link = (name: string) => harness.page.getByRole('link', { name, exact: true });
   const button = (name: string | RegExp) => harness.page.getByRole('button', { name, exact: typeof name === 'string' });
