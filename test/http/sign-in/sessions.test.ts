@@ -6,6 +6,7 @@ import { expect } from 'chai';
 import { sessionSchema, tenancyHeader } from '#contract/console/session.ts';
 import { operator } from '../../../core/domain/audit/audit.ts';
 import { changeUser, createUser, deleteUser } from '../../../core/domain/directory/users.ts';
+import { sweepSessions } from '../../../core/domain/sign-in/sessions.ts';
 import { version } from '../../../core/program.ts';
 import { onEachDatabase } from '../../support/databases.ts';
 import { ask, readCode, readCookies, readSetCookies } from '../../support/http.ts';
@@ -210,6 +211,31 @@ describe('sessions', () => {
         expect(await madeIn()).to.deep.equal([]);
       });
     });
+
+    // Times are compared in the core.
+    if (kind === 'sqlite')
+      describe('if the clock is set back', () => {
+        it('stay ended when the clock has caught up', async () => {
+          at.clock.advance({ days: 400 });
+          const cookie = await signIn(at.core.url, 'ada@example.com');
+          at.clock.advance({ days: -400 });
+          await sweepSessions(at.direct.ports);
+          at.clock.advance({ days: 400 });
+          expect((await session(cookie)).status).to.equal(401);
+        });
+
+        it('continue if they were just seen and the clock changed by only a few minutes', async () => {
+          at.clock.advance({ minutes: 5 });
+          const cookie = await signIn(at.core.url, 'ada@example.com');
+          at.clock.advance({ minutes: -5 });
+          expect((await session(cookie)).status).to.equal(200);
+          const [latest]: { last_seen_at: number }[] = await at.direct.storage.database
+            .read('sessions')
+            .orderBy('started_at', 'desc')
+            .limit(1);
+          expect(latest?.last_seen_at).to.equal(at.clock.now());
+        });
+      });
 
     it('record an audit event for each change', async () => {
       const cookie = await signIn(at.core.url, 'stan@example.com');

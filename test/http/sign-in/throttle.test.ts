@@ -5,6 +5,8 @@ import { type FakeClock, fakeClock } from '../../support/clock.ts';
 import { type CoreHarness, type CoreOptions, openCore, type RunningCore, startCoreHere } from '../../support/core.ts';
 import { onEachDatabase } from '../../support/databases.ts';
 import { type Answer, ask, readCode, readCookies } from '../../support/http.ts';
+import { openOnce } from '../../support/opened.ts';
+import { costlyPasswords } from '../../support/ports.ts';
 import { type DirectAccess, password, signIn } from '../../support/tenants.ts';
 
 describe('the sign-in throttle', () => {
@@ -164,5 +166,36 @@ describe('the sign-in throttle', () => {
         expect(answer.status).to.equal(429);
       });
     });
+
+    // The limit is in the core, not in the database.
+    if (kind === 'sqlite')
+      describe('while password checks are slow', () => {
+        const busy = openOnce(() => startAnother({ passwords: costlyPasswords() }));
+
+        it("doesn't add rows for sign-ins that are rejected because too many are waiting", async () => {
+          const answers = await Promise.all(
+            Array.from({ length: 90 }, (_, n) => tryPassword(`x${n}@example.com`, 'wrong', { at: busy, from: `203.0.113.${n}` })),
+          );
+          const checked = answers.filter(({ status }) => status === 401).length;
+          expect(checked).to.be.lessThan(90);
+          // All addresses are in one /24, which has a single counter.
+          expect((await counters()).length).to.equal(5 * checked + 1);
+        });
+
+        it('still blocks an account after ten wrong passwords while other sign-ins are rejected because too many are waiting', async () => {
+          const attempt = () => tryPassword('crowd@example.com', 'wrong', { at: busy });
+          for (let n = 0; n < 9; n++) await attempt();
+          const crowd = await Promise.all(
+            Array.from({ length: 100 }, (_, n) => tryPassword(`c${n}@example.com`, 'wrong', { at: busy, from: `203.0.113.${n}` })).concat(
+              attempt(),
+            ),
+          );
+          expect(new Set(crowd.map(({ status }) => status))).to.deep.equal(new Set([401, 429]));
+          expect(crowd.map(({ text }) => text).join()).to.contain('Too many people are signing in.');
+          // Each attempt was either checked or rejected because too many were waiting, and ten are checked in total.
+          if (crowd.at(-1)?.status === 429) expect((await attempt()).status).to.equal(401);
+          expect((await attempt()).status).to.equal(429);
+        });
+      });
   });
 });
