@@ -166,8 +166,8 @@ CREATE TABLE protection_rules (
 );
 CREATE INDEX protection_rules_changed ON protection_rules (scope_id) WHERE changed IS NOT NULL;
 
--- While there's a row, no call of its scope leaves the core. scope_id: '' for the server. by_type: the type of the user who stopped, or
--- `operator`, because only someone of at least that rank may resume. cancelling_since: set while queued calls still have to be cancelled.
+-- While there's a row, no call of its scope leaves the core. scope_id: '' for the server. by_type: the type of the highest-ranking user who
+-- has stopped it, or `operator`: only someone of at least that rank may resume. cancelling_since: set while queued calls still have to be cancelled.
 CREATE TABLE dialing_stops (
   id {{id}} PRIMARY KEY, scope text NOT NULL, scope_id {{id}} NOT NULL UNIQUE, account_id {{id}}, partner_id {{id}},
   at bigint NOT NULL, by_id {{id}}, by_name text, by_type text NOT NULL, reason text, cancelling_since bigint

@@ -124,7 +124,7 @@ describeBrowser("the console's Protection screen", () => {
     await page.getByText('Must be later than from.').waitFor();
     await page.getByLabel('To', { exact: true }).fill('20:00');
     await button('Save').click();
-    await page.getByText('25 Dec 2099').waitFor();
+    await page.getByText('25 Dec 2099', { exact: true }).waitFor();
     await row('Monday').getByText('09:00–20:00').waitFor();
     await button('Partner Northwind Voice').click();
     await page.getByRole('option', { name: /Blue Clinic Account/ }).click();

@@ -103,8 +103,13 @@ describe('stopping', () => {
       expect(await end(stan, made.get('server'))).to.equal(204);
       expect(await end(tia, made.get('account'))).to.equal(204);
       expect(await end(pat, made.get('partner'))).to.equal(204);
-      expect(await end(ada, campaignStop)).to.equal(204);
-      expect(await end(ada, campaignStop)).to.equal(404);
+      expect(await end(ada, campaignStop)).to.equal(403);
+      expect(await end(pat, campaignStop)).to.equal(204);
+      expect(await end(pat, campaignStop)).to.equal(404);
+      const own = Object((await stop(ada, { scope: 'campaign', id: campaign.id })).json).stop.id;
+      expect((await stop(ada, { scope: 'campaign', id: campaign.id })).status).to.equal(200);
+      expect((await stop(teammate, { scope: 'campaign', id: campaign.id })).status).to.equal(200);
+      expect(await end(ada, own)).to.equal(204);
       for (const [who, body, status] of [
         [ada, { scope: 'server' }, 403],
         [pat, { scope: 'server' }, 403],

@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { CallState } from '#contract/calls/calls.ts';
 import type { AnsweredBy, OutcomeState } from '#contract/calls/dialer.ts';
 import { type Answer, day, type Expected, hour, minute, refuse, second, Table } from './basics.ts';
-import { type Id, type Key, type Node, People, readId, type Stop, skew, type Viewer } from './people.ts';
+import { type Id, type Key, type Node, People, ranks, readId, type Stop, skew, type Viewer } from './people.ts';
 
 /** How long a dialer may take for a hand-off before another dialer takes over the call. */
 const lease = 30 * second;
@@ -240,8 +240,10 @@ export class Model extends People {
     if (target === null ? !isStaff : this.findScope(viewer) === null) refuse('forbidden');
     if (target !== null && !this.isWithin(target, this.findScope(viewer))) refuse('not-found');
     const known = this.stops.values().find((stop) => stop.target === target);
-    const stop = known ?? { id: readId(answer, 'stop'), target, by: viewer.user };
-    this.stops.set(stop.id, stop);
+    const rank = ranks.indexOf(this.users.require(viewer.user).type);
+    const { id, by } = known ?? { id: readId(answer, 'stop'), by: viewer.user };
+    const stop = { id, target, by, rank: Math.max(rank, known?.rank ?? 0) };
+    this.stops.set(id, stop);
     for (const call of this.calls.values())
       if (cancels && isWaiting(call) && call.placedAt <= this.now + skew && this.#applies(stop, call.campaign))
         this.#end(call, 'cancelled', this.now);
@@ -262,16 +264,12 @@ export class Model extends People {
     return scope === null || target === null || this.isWithin(target, scope) || target === this.partnerOf(scope);
   }
 
-  /** Account users resume what they stopped themselves, partner users what's theirs, except if staff stopped it, and staff everything. */
-  mayResume({ user }: Viewer, { target, by }: Stop): boolean {
+  /** Account users resume what they alone stopped, partner users what's theirs, except if staff stopped it, and staff everything. */
+  mayResume({ user }: Viewer, { target, by, rank }: Stop): boolean {
     const { type, home } = this.users.require(user);
+    if (ranks.indexOf(type) < rank) return false;
     if (type === 'account') return by === user;
-    return type === 'staff' || (!this.#isStaffStop(by) && target !== null && this.isWithin(target, home));
-  }
-
-  /** The walk never deletes staff, and other users never stop the server. */
-  #isStaffStop(by: Id): boolean {
-    return this.users.get(by)?.type === 'staff';
+    return type === 'staff' || (target !== null && this.isWithin(target, home));
   }
 
   #applies({ target }: Stop, campaign: Id): boolean {
@@ -286,7 +284,7 @@ export class Model extends People {
     for (const call of this.calls.values()) {
       if (isWaiting(call)) this.#dialOne(call);
       // The provider's response or the outcome is overdue. The provider may already have the call, so the call must not be sent again.
-      else if (isDialing(call.stage) && call.dueAt <= this.now && !this.#isLeftAlone(call)) this.#end(call, 'unknown', this.now);
+      else if (this.#isOverdue(call) && !this.#isRationed(call.campaign)) this.#end(call, 'unknown', this.now);
     }
   }
 
@@ -320,6 +318,11 @@ export class Model extends People {
     return isWhole || (stage === 'open' && this.#isStopped(campaign));
   }
 
+  /** Whether the provider's response or the outcome is overdue. */
+  #isOverdue(call: Call): boolean {
+    return !isWaiting(call) && isDialing(call.stage) && call.dueAt <= this.now && !this.#isLeftAlone(call);
+  }
+
   /** Whether a pace or contact limits decide how many calls of the campaign leave. */
   #isRationed(campaign: Id): boolean {
     return this.pathOf(campaign).some(({ pace, contactLimits }) => pace ?? contactLimits);
@@ -338,6 +341,10 @@ export class Model extends People {
    */
   follow(stages: ReadonlyMap<Id, string>, handoffs: ReadonlyMap<Id, number>): string | null {
     if (!this.isClockTrusted) return null;
+    const see = ({ id }: Call) => /^(\w+) at (\d+)/.exec(stages.get(id) ?? '')?.slice(1) ?? [];
+    // The cores look at an account's calls only when its next one may leave, so these may end later.
+    const overdue = () => [...this.calls.values()].filter((call) => this.#isOverdue(call) && this.#isRationed(call.campaign));
+    for (const call of overdue()) if (see(call)[0] === 'unknown') this.#end(call, 'unknown', this.now);
     const mayLeave = (call: Call) => isWaiting(call) && !this.#isForgotten(call) && this.#isRationed(call.campaign);
     const rationed = [...this.calls.values()].filter(mayLeave);
     const hasLeft = ({ id, handoffs: known }: Call) => (handoffs.get(id) ?? 0) > known;
@@ -348,18 +355,23 @@ export class Model extends People {
       if (broken !== null) return `${call.requestId} (${call.id}) left, but ${broken}`;
       this.#handOff(call);
     }
-    for (const call of rationed.filter((each) => !hasLeft(each))) {
-      const [, stage, at = ''] = /^(\w+) at (\d+)/.exec(stages.get(call.id) ?? '') ?? [];
+    for (const call of overdue()) if (this.#findBrokenPace(call.campaign, true) === null) this.#end(call, 'unknown', this.now);
+    const stay = rationed.filter((each) => !hasLeft(each));
+    for (const call of stay) {
+      const [stage, at = ''] = see(call);
       const isHeld = stage === call.stage && Number(at) > this.now;
       if (isHeld && Number(at) !== call.dueAt) this.calls.change(call.id, { dueAt: Number(at), isHeld: true, triedAt: null });
       else if ((stage === 'lapsed' || stage === 'failed' || stage === 'blocked') && Number(at) === this.now) {
         // A call whose hour for retries is over takes its turn, too.
         if (stage === 'failed') this.#takeTurn(call.campaign);
         this.#end(call, stage, this.now);
-      } else if (call.dueAt <= this.now && this.#findBroken(call, true) === null)
-        return `${call.requestId} (${call.id}) should have left, but is ${stages.get(call.id)}`;
+      }
     }
-    return null;
+    const late = stay.find(({ id }) => {
+      const call = this.calls.require(id);
+      return isWaiting(call) && call.dueAt <= this.now && this.#findBroken(call, true) === null;
+    });
+    return late ? `${late.requestId} (${late.id}) should have left, but is ${stages.get(late.id)}` : null;
   }
 
   #takeTurn(campaign: Id): void {
@@ -376,13 +388,8 @@ export class Model extends People {
     if (this.#isStopped(campaign)) return 'dialing is stopped';
     if (!this.#mayCall(campaign, body.phone)) return "its number can't be called";
     if (this.#opens(campaign, body.zone, this.now) > this.now) return 'calling hours have ended';
-    for (const { id, name, pace, leftAt } of this.pathOf(campaign)) {
-      const live = [...this.calls.values()].filter((call) => isLive(call) && this.isWithin(call.campaign, id)).length;
-      if (live >= (pace?.liveCalls ?? Number.POSITIVE_INFINITY)) return `${name} has ${live} live calls`;
-      const interval = second / (pace?.perSecond ?? Number.POSITIVE_INFINITY);
-      const from = isOverdue ? Math.max(leftAt, pace?.since ?? 0) + 3 * interval + 2 * second : leftAt + interval - ahead;
-      if (interval > 0 && this.now < from) return `the last call of ${name} left at ${new Date(leftAt).toISOString()}`;
-    }
+    const broken = this.#findBrokenPace(campaign, isOverdue);
+    if (broken !== null) return broken;
     const limited = this.pathOf(campaign).find(({ contactLimits }) => contactLimits);
     if (!limited?.contactLimits) return null;
     const { calls, days, minutesBetween } = limited.contactLimits;
@@ -394,6 +401,17 @@ export class Model extends People {
     const since = (ms: number) => times.filter((at) => at > this.now - ms).length;
     if (since(days * day) >= calls) return `its number was called ${calls} times in ${days} days`;
     return since(minutesBetween * minute) > 0 ? `its number was called less than ${minutesBetween} minutes ago` : null;
+  }
+
+  #findBrokenPace(campaign: Id, isOverdue: boolean): string | null {
+    for (const { id, name, pace, leftAt } of this.pathOf(campaign)) {
+      const live = [...this.calls.values()].filter((call) => isLive(call) && this.isWithin(call.campaign, id)).length;
+      if (live >= (pace?.liveCalls ?? Number.POSITIVE_INFINITY)) return `${name} has ${live} live calls`;
+      const interval = second / (pace?.perSecond ?? Number.POSITIVE_INFINITY);
+      const from = isOverdue ? Math.max(leftAt, pace?.since ?? 0) + 3 * interval + 2 * second : leftAt + interval - ahead;
+      if (interval > 0 && this.now < from) return `the last call of ${name} left at ${new Date(leftAt).toISOString()}`;
+    }
+    return null;
   }
 
   #handOff({ id, campaign, body, handoffs, triedAt }: Call): void {

@@ -36,7 +36,9 @@ export type Node = Readonly<{
   leftAt: number;
 }>;
 /** Dialing is stopped for a partner, account or campaign, or for the server. */
-export type Stop = Readonly<{ id: Id; target: Id | null; by: Id }>;
+/** @property by who stopped it first @property rank that of the highest-ranking user who has stopped it: an index in `ranks` */
+export type Stop = Readonly<{ id: Id; target: Id | null; by: Id; rank: number }>;
+export const ranks = ['account', 'partner', 'staff'];
 export type User = Readonly<{
   id: Id;
   email: string;

@@ -90,7 +90,7 @@ export async function resumeDialing(ports: Ports, { viewer, actor }: Caller, id:
 export function mayResume(viewer: Caller['viewer'], { by, byType, scope, owner }: DialingStop): boolean {
   switch (viewer.userType) {
     case 'account':
-      return by?.id === viewer.id;
+      return byType === 'account' && by?.id === viewer.id;
     case 'partner':
       return (
         byType !== 'staff' &&

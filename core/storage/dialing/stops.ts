@@ -29,9 +29,11 @@ export function stopStore({ console: database, background }: Lanes): StopStore {
       const row = toRow(stop, cancelling);
       const isNew = await write.transaction(async (trx) => {
         const added = await trx('dialing_stops').insert(row).onConflict('scope_id').ignore().returning('id');
-        if (added.length > 0 || cancelling) await recordAudit(trx, event);
-        if (added.length === 0 && cancelling)
-          await trx('dialing_stops').where({ scope_id: row.scope_id }).update({ cancelling_since: stop.at });
+        const there = () => trx('dialing_stops').where({ scope_id: row.scope_id });
+        const raised =
+          added.length === 0 && (await there().whereIn('by_type', lowerTypes(row.by_type)).update({ by_type: row.by_type })) > 0;
+        if (added.length > 0 || cancelling || raised) await recordAudit(trx, event);
+        if (added.length === 0 && cancelling) await there().update({ cancelling_since: stop.at });
         return added.length > 0;
       });
       await requireSeen(database);
@@ -55,7 +57,7 @@ export function stopStore({ console: database, background }: Lanes): StopStore {
       // Calls that were to be cancelled mustn't leave instead.
       if (row?.cancelling_since != null) await cancelFor(background, row);
       return write.transaction(async (trx) => {
-        const ended = await trx('dialing_stops').where({ id: stop.id }).delete();
+        const ended = await trx('dialing_stops').where({ id: stop.id, by_type: stop.byType }).delete();
         if (ended === 0) return false;
         if (stop.scope === 'campaign' && stop.target && stop.owner) await markChanged(trx, stop.target.id, stop.owner.partnerId, event.id);
         await recordAudit(trx, event);
@@ -70,6 +72,13 @@ export function stopStore({ console: database, background }: Lanes): StopStore {
       return cancelled;
     },
   };
+}
+
+const typesByRank = ['account', 'partner', 'staff', 'operator'] as const satisfies DialingStop['byType'][];
+
+/** What someone has also stopped who ranks higher than whoever stopped it first can't be resumed by those who rank lower. */
+function lowerTypes(type: DialingStop['byType']): DialingStop['byType'][] {
+  return typesByRank.slice(0, typesByRank.indexOf(type));
 }
 
 function toRow(stop: DialingStop, cancelling: boolean): DialingStopRow {
