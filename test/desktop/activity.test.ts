@@ -19,6 +19,8 @@ describeBrowser("the console's lines about what happened", () => {
     await signInAs(harness, 'partner');
     await deleteUser(harness.direct.ports, operator, tenants.users.teammate, false);
     await link('Activity').click();
+    // The search of the screen before it has the same name.
+    await page.getByRole('heading', { name: 'Activity', exact: true }).waitFor();
     await page.getByRole('searchbox', { name: 'Search' }).fill('practice');
     await page.getByRole('row', { name: /Revoked the API key/ }).click();
     await panel().getByText('Its user Tom Teammate was deleted').waitFor();
