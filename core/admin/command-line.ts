@@ -19,6 +19,7 @@ export type Settings = {
   /** Whether DATABASE_URL is set. If it isn't, a command must not create a database, because the core may use a different one. */
   isDatabaseNamed: boolean;
   output: Output;
+  /** Makes a path absolute. Paths are relative to the caller's folder, which isn't always the process's. */
   resolveFile(path: string): string;
   /** Opens the database, which must have a complete schema, and closes it again. */
   useDatabase<Result>(use: (context: AdminContext) => Promise<Result>): Promise<Result>;

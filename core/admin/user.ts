@@ -207,6 +207,7 @@ async function runDelete({ ports, caller, output }: AdminContext, email: string,
   output.answer({ user: userJson(user), ...deleted }, text);
 }
 
+/** @throws Problem `not-found` */
 export async function findUser(ports: Ports, email: string): Promise<User> {
   // Don't apply the rules for new addresses, because a user whose address is older than a rule must still be found and deleted.
   const { users } = ports.stores;

@@ -114,6 +114,7 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
   return router;
 }
 
+/** @throws Problem `malformed-request`, `unsupported-media-type`, `too-large`, `invalid`, `unauthorized` or `not-found` */
 async function readRequest<Name extends SessionRoute>(
   ctx: Context,
   deps: HttpDeps,
@@ -190,6 +191,7 @@ function readCode(body: unknown): string | undefined {
 /** Refuses a request without a session, or with one that still needs a code. */
 const requireSession: Middleware = async (ctx, next) => (isSignedIn(ctx) ? next() : refuse(ctx));
 
+/** @throws Problem `forbidden` if what the session has proved isn't enough for the route */
 function requireStage(ports: Ports, session: Session, name: SessionRoute): void {
   const stage = stageOf(ports, session);
   if (!mayUse(stage, name)) throw new Problem('forbidden', sessionStages[stage].refusal ?? 'Finish signing in first.');

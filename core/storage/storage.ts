@@ -116,6 +116,7 @@ export function openStorage(location: DatabaseLocation, clock: Clock, observers:
   };
 }
 
+/** @param ifMissing what to do about a SQLite file that doesn't exist */
 export function openDatabase(location: DatabaseLocation, ifMissing: 'make' | 'refuse'): OpenedDatabase {
   return location.kind === 'sqlite' ? openSqlite(location.filename, ifMissing) : openPostgres(location.url);
 }

@@ -26,7 +26,7 @@ describe('the API key metric', () => {
       const cookie = await signIn(harness.core.url, 'ada@example.com');
       const dates = ['2026-11-22', '2026-11-28', '2026-11-29', '2026-12-20', '2026-12-31', '2027-05-01', '2028-01-01', '2029-01-01'];
       for (const date of dates) await createKey(harness.core.url, cookie, date, { kind: 'custom', date });
-      await createKey(harness.core.url, cookie, 'for ever');
+      await createKey(harness.core.url, cookie, 'No expiration');
       const revoked = await createKey(harness.core.url, cookie, 'revoked');
       await ask('DELETE', `${harness.core.url}/console/api-keys/${revoked.id}`, { cookie });
       clock.set('2026-11-22T22:59:59.999Z');

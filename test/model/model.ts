@@ -6,8 +6,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { CallState } from '#contract/calls/calls.ts';
 import type { AnsweredBy, OutcomeState } from '#contract/calls/dialer.ts';
+import { userTypes } from '#contract/console/common.ts';
 import { type Answer, day, type Expected, hour, minute, refuse, second, Table } from './basics.ts';
-import { type Id, type Key, type Node, People, ranks, readId, type Stop, skew, type Viewer } from './people.ts';
+import { type Id, type Key, type Node, People, readId, type Stop, skew, type Viewer } from './people.ts';
 
 /** How long a dialer may take for a hand-off before another dialer takes over the call. */
 const lease = 30 * second;
@@ -240,7 +241,7 @@ export class Model extends People {
     if (target === null ? !isStaff : this.findScope(viewer) === null) refuse('forbidden');
     if (target !== null && !this.isWithin(target, this.findScope(viewer))) refuse('not-found');
     const known = this.stops.values().find((stop) => stop.target === target);
-    const rank = ranks.indexOf(this.users.require(viewer.user).type);
+    const rank = userTypes.indexOf(this.users.require(viewer.user).type);
     const { id, by } = known ?? { id: readId(answer, 'stop'), by: viewer.user };
     const stop = { id, target, by, rank: Math.max(rank, known?.rank ?? 0) };
     this.stops.set(id, stop);
@@ -267,7 +268,7 @@ export class Model extends People {
   /** Account users resume what they alone stopped, partner users what's theirs, except if staff stopped it, and staff everything. */
   mayResume({ user }: Viewer, { target, by, rank }: Stop): boolean {
     const { type, home } = this.users.require(user);
-    if (ranks.indexOf(type) < rank) return false;
+    if (userTypes.indexOf(type) < rank) return false;
     if (type === 'account') return by === user;
     return type === 'staff' || (target !== null && this.isWithin(target, home));
   }

@@ -35,10 +35,12 @@ export type Node = Readonly<{
   /** When the last call left that counts for the pace. */
   leftAt: number;
 }>;
-/** Dialing is stopped for a partner, account or campaign, or for the server. */
-/** @property by who stopped it first @property rank that of the highest-ranking user who has stopped it: an index in `ranks` */
+/**
+ * Dialing is stopped for a partner, account or campaign, or for the server.
+ *
+ * @property by who stopped it first @property rank the highest type of user who has stopped it, as an index in `userTypes`
+ */
 export type Stop = Readonly<{ id: Id; target: Id | null; by: Id; rank: number }>;
-export const ranks = ['account', 'partner', 'staff'];
 export type User = Readonly<{
   id: Id;
   email: string;

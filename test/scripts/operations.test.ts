@@ -188,6 +188,7 @@ describe('the pages about operations', () => {
       before(async function () {
         machine = await cloneMachine(this);
         const folder = await packages();
+        // The machine's root user runs the page's commands at home.
         for (const name of [`callkey-core-${version}.tgz`, 'callkey-core-0.2.0.tgz']) machine.copy(join(folder, name), `/root/${name}`);
         for (const name of Object.keys(standIns)) machine.copy(join(folder, name), `/usr/local/bin/${name}`);
       });

@@ -1,10 +1,10 @@
 /** Something that a suite opens and closes. */
 type Closable = { close(): unknown };
 
-/** Opens something before all tests of a suite, and closes it after them. @returns its properties, which exist from then on */
+/** Opens something before a suite's tests, and closes it after them. @returns an object that has its properties once it's open */
 export const openOnce = <Opened extends Closable>(open: () => Promise<Opened>) => opened(open, before, after);
 
-/** Opens something before each test of a suite, and closes it after the test. @returns its properties, which each test gets anew */
+/** The same for each test of a suite. The object then has the properties of what was opened for the current test. */
 export const openForEach = <Opened extends Closable>(open: () => Promise<Opened>) => opened(open, beforeEach, afterEach);
 
 function opened<Opened extends Closable>(open: () => Promise<Opened>, first: Mocha.HookFunction, last: Mocha.HookFunction): Opened {

@@ -3,6 +3,7 @@ import { limits } from '../limits.ts';
 import { checkPrintable, identifierSchema, isWithinCodePoints } from '../text/text.ts';
 import { timeZoneSchema } from '../time-zones.ts';
 
+/** Those who see the least come first. */
 export const userTypes = ['account', 'partner', 'staff'] as const;
 
 export const userTypeSchema = z.enum(userTypes, { error: 'Must be account, partner or staff.' });

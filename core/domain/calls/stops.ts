@@ -1,3 +1,4 @@
+import { userTypes } from '#contract/console/common.ts';
 import type { StopDialing, StopScope } from '#contract/protection/dialing.ts';
 import { auditEvent } from '../audit/audit.ts';
 import { findDoubt } from '../clock.ts';
@@ -83,9 +84,16 @@ export async function resumeDialing(ports: Ports, { viewer, actor }: Caller, id:
   ports.onRulesChanged();
 }
 
+const typesByRank = [...userTypes, 'operator'] as const;
+
+/** Returns the types of users who can't resume what a user of this type has stopped, even if they stopped it first. */
+export function typesBelow(type: DialingStop['byType']): DialingStop['byType'][] {
+  return typesByRank.slice(0, typesByRank.indexOf(type));
+}
+
 /**
  * Account users can resume only what they stopped themselves, and partner users what isn't stopped by the service and is theirs: someone
- * who's limited to one account sees the partner's stop, but can't end it.
+ * who's limited to one account sees the partner's stop, but can't end it. `byType` is the highest type that has stopped it.
  */
 export function mayResume(viewer: Caller['viewer'], { by, byType, scope, owner }: DialingStop): boolean {
   switch (viewer.userType) {

@@ -73,6 +73,7 @@ export function isSignedIn(ctx: Context): boolean {
   return koaSession(ctx).signedIn !== undefined;
 }
 
+/** @throws Problem `unauthorized` */
 export function getSession(ctx: Context): SignedIn {
   const { signedIn } = koaSession(ctx);
   if (!signedIn) throw new Problem('unauthorized', unauthorizedDetail);

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { dialingLimits } from '../../domain/calls/dialing.ts';
+import { typesBelow } from '../../domain/calls/stops.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
 import { plus } from '../../domain/instant.ts';
 import type { DialingStop } from '../../domain/model.ts';
@@ -31,7 +32,7 @@ export function stopStore({ console: database, background }: Lanes): StopStore {
         const added = await trx('dialing_stops').insert(row).onConflict('scope_id').ignore().returning('id');
         const there = () => trx('dialing_stops').where({ scope_id: row.scope_id });
         const raised =
-          added.length === 0 && (await there().whereIn('by_type', lowerTypes(row.by_type)).update({ by_type: row.by_type })) > 0;
+          added.length === 0 && (await there().whereIn('by_type', typesBelow(row.by_type)).update({ by_type: row.by_type })) > 0;
         if (added.length > 0 || cancelling || raised) await recordAudit(trx, event);
         if (added.length === 0 && cancelling) await there().update({ cancelling_since: stop.at });
         return added.length > 0;
@@ -72,13 +73,6 @@ export function stopStore({ console: database, background }: Lanes): StopStore {
       return cancelled;
     },
   };
-}
-
-const typesByRank = ['account', 'partner', 'staff', 'operator'] as const satisfies DialingStop['byType'][];
-
-/** What someone has also stopped who ranks higher than whoever stopped it first can't be resumed by those who rank lower. */
-function lowerTypes(type: DialingStop['byType']): DialingStop['byType'][] {
-  return typesByRank.slice(0, typesByRank.indexOf(type));
 }
 
 function toRow(stop: DialingStop, cancelling: boolean): DialingStopRow {

@@ -44,7 +44,7 @@ export function describeDetail(detail: string): string {
   return detail.replace(/\b\d{4}-\d{2}-\d{2}\b/g, formatIsoDay);
 }
 
-/** Actions whose detail is all that holds from then on, so that the detail of the one before is what held until then. */
+/** The actions whose events describe the new settings completely. So the previous event of the same kind describes the old ones. */
 const settings = ['api-key.limited', 'calling-hours.changed', 'pace.changed', 'contact-limits.changed'];
 
 /** Whether the event before it says what its detail replaced. */
