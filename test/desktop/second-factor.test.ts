@@ -239,6 +239,8 @@ describeBrowser('a second factor in a browser', () => {
     await ended.waitFor({ state: 'detached' });
     passTime(clock);
 
+    // If the dialog appeared first, the address didn't change the screen under it.
+    await page.getByRole('link', { name: 'Users' }).click();
     await page.getByRole('row', { name: tenants.users.tied.name }).click();
     await button(page, 'More').click();
     await button(page, 'Reset second factor…').click();
