@@ -29,7 +29,11 @@ describeBrowser('the console in a browser', () => {
     });
 
     it('contains the campaign whose calls are shown, and Back returns to all campaigns', async () => {
-      await open(browser.harness.core.url, 'partner');
+      const { core, tenants } = browser.harness;
+      const { keyValue } = await createKeyOn(browser.harness, tenants.users.account, 'Caller');
+      // A list without calls has no search.
+      await placeCall(core.url, tenants.campaign.id, keyValue);
+      await open(core.url, 'partner');
       await link('Calls').click();
       await browser.page.getByLabel('Campaign').selectOption('Appointment reminders');
       await browser.page.waitForURL(/#\/calls\/[0-9a-f-]{36}$/);
