@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Pace } from '#contract/protection/dialing.ts';
 import type { Settlement } from '../domain/calls/call-states.ts';
-import { dialingLimits, nextStep, putBack, toSettlement } from '../domain/calls/dialing.ts';
+import { dialingLimits, mayBegin, nextStep, putBack, toSettlement } from '../domain/calls/dialing.ts';
 import { clockSkew } from '../domain/deadlines.ts';
 import { type Millis, plus } from '../domain/instant.ts';
 import type { ClaimedCall } from '../domain/model.ts';
@@ -118,7 +118,7 @@ export function startDialer(deps: {
   let lateness = 0;
 
   async function dial(call: ClaimedCall, line: Line): Promise<void> {
-    const isInTime = await mayLeave(call, line);
+    const isInTime = (await mayLeave(call, line)) && mayBegin(call, performance.now());
     if (call.leaves) lateness = Math.max(performance.now() - call.leaves.at, lateness * 0.95);
     const step = isInTime ? nextStep(call, provider, clock.now()) : putBack(call, clock.now());
     if (step === 'hand-off') return settle(call, await handOff(call));

@@ -1,10 +1,10 @@
-import { Agent, buildConnector, type Dispatcher, request } from 'undici';
+import { Agent, buildConnector, Client, type Dispatcher, request } from 'undici';
 import type { Handoff } from '#contract/calls/dialer.ts';
 import { sign } from '#contract/calls/signature.ts';
 import { limits } from '#contract/limits.ts';
 import { parseRetryAfter } from '#contract/parse-retry-after.ts';
 import { cutCodePoints, timestamp } from '#contract/text/text.ts';
-import { dialingLimits } from '../domain/calls/dialing.ts';
+import { dialingLimits, mayBegin } from '../domain/calls/dialing.ts';
 import type { Millis } from '../domain/instant.ts';
 import type { ClaimedCall } from '../domain/model.ts';
 import type { Clock, HandoffResult, Provider } from '../domain/ports.ts';
@@ -26,20 +26,23 @@ export function webhookProvider(options: { url: string; secrets: readonly string
     deduplicates: options.deduplicates,
     async handOff(call) {
       const body = JSON.stringify(toHandoff(call));
+      const dispatcher = connections.openWhile(options.url, () => mayBegin(call, performance.now()));
       try {
         const response = await request(options.url, {
           method: 'POST',
           headers: { 'Content-Type': 'application/json', ...sign(call.contactId, body, secret, Math.floor(clock.now() / 1_000)) },
           body,
-          dispatcher: connections.dispatcher,
+          dispatcher,
           // Each request opens a new connection. If the provider closed a reused connection at that moment, it would be unclear whether it
           // received the call.
           reset: true,
-          signal: AbortSignal.timeout(timeouts.answer),
+          signal: AbortSignal.timeout(Math.max(0, Math.ceil(call.claimedAt + timeouts.answer - performance.now()))),
         });
         return await toResult(response, clock.now());
       } catch (error) {
         return toFailure(error, connections);
+      } finally {
+        dispatcher.close().catch(() => undefined);
       }
     },
     // When this is called, the provider should already have reported the outcome.
@@ -112,6 +115,8 @@ function toFailure(error: unknown, { unsentReason }: Connections): HandoffResult
  */
 export type Connections = {
   dispatcher: Dispatcher;
+  /** Returns a dispatcher for one request, which is sent only if it may still begin when the connection is open. */
+  openWhile(url: string, mayBegin: () => boolean): Dispatcher;
   /**
    * Says why the request definitely wasn't sent: the connection couldn't be opened, or TLS failed. Returns null if the first byte may have
    * been sent, because no later error shows how much arrived.
@@ -135,15 +140,20 @@ const reasons: Readonly<Record<string, string>> = {
 export function openConnections(timeout: number): Connections {
   const openOne = buildConnector({ timeout });
   const notSent = new WeakSet<Error>();
-  const connect: buildConnector.connector = (options, callback) => {
-    openOne(options, (...[error, socket]: buildConnector.CallbackArgs) => {
-      if (!error) return callback(null, socket);
-      notSent.add(error);
-      callback(error, null);
-    });
-  };
+  const connectWhile =
+    (mayBegin: () => boolean): buildConnector.connector =>
+    (options, callback) => {
+      openOne(options, (...[error, socket]: buildConnector.CallbackArgs) => {
+        if (!error && mayBegin()) return callback(null, socket);
+        socket?.destroy();
+        const refusal = error ?? new Error('connecting took too long');
+        notSent.add(refusal);
+        callback(refusal, null);
+      });
+    };
   return {
-    dispatcher: new Agent({ connect }),
+    dispatcher: new Agent({ connect: connectWhile(() => true) }),
+    openWhile: (url, mayBegin) => new Client(new URL(url).origin, { connect: connectWhile(mayBegin) }),
     unsentReason(error) {
       if (!(error instanceof Error) || !notSent.has(error)) return null;
       const code = errorCode(error);

@@ -311,9 +311,15 @@ export type CallCampaign = Named & { settings: Readonly<Record<string, string>>;
  */
 export type DepartureTime = { at: number; by: number };
 
-/** A call that the dialer has claimed until `leaseUntil`. @property leaves null if it has no pace */
+/**
+ * A call that the dialer has claimed until `leaseUntil`.
+ *
+ * @property claimedAt right before its claim was saved, in ms of the process's own clock (`performance.now()`)
+ * @property leaves null if it has no pace
+ */
 export type ClaimedCall = PlacedCall & {
   campaign: CallCampaign;
+  claimedAt: number;
   leaves: DepartureTime | null;
   firstAttemptAt: Millis;
   /** The provider that has, or may have, the call. */

@@ -346,7 +346,7 @@ export type Provider = {
   name: 'webhook' | 'simulated';
   /** Whether several hand-offs with the same ID make only one call. */
   deduplicates: boolean;
-  /** Responds within `dialingLimits.answer`. */
+  /** Begins only while `mayBegin`, and responds within `dialingLimits.answer` of the claim. */
   handOff(call: ClaimedCall): Promise<HandoffResult>;
   /** Returns the outcome of a taken call when `outcomeAt` has come; null if the provider should have reported it by now. */
   conclude(call: ClaimedCall): Conclusion | null;

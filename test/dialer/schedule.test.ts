@@ -2,6 +2,7 @@ import { mock } from 'node:test';
 import { expect } from 'chai';
 import pino from 'pino';
 import { type Dialer, startDialer } from '../../core/dialer/loop.ts';
+import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { ClaimedCall } from '../../core/domain/model.ts';
 import type { DialingStore, HandoffResult, Provider } from '../../core/domain/ports.ts';
@@ -63,6 +64,7 @@ describe("the dialer's loop", () => {
     ...{ placedAt: instant(1), notBefore: null, notAfter: null, firstAttemptAt: clock.now(), provider: 'webhook', attempt: 1 },
     ...{
       campaign: { id: 'g', name: 'Recall', settings: {}, account: { id: 'a', name: 'Blue' }, partner: { id: 'p', name: 'North' } },
+      claimedAt: performance.now(),
       leaves: null,
     },
     ...{ handoff: 'open', leaseUntil: instant(clock.now() + 30_000), stopped: null, ...more },
@@ -221,6 +223,12 @@ describe("the dialer's loop", () => {
     await wake();
     await wake();
     expect(seen).to.deep.equal(['claim 4', 'claim 4', `recover ${clock.now()} true`, 'claim 4', 'claim 4']);
+  });
+
+  it("makes a call due again if its hand-off can't begin soon enough after its claim", async () => {
+    due.push(claimed('a', { claimedAt: performance.now() - dialingLimits.start.toMillis() }));
+    await start(1);
+    expect(seen.filter((one) => typeof one === 'string').slice(0, 3)).to.deep.equal(['claim 1', 'claimed 1', 'settle a retry']);
   });
 
   it("waits for hand-offs in flight when it's closed, tries once to settle them, and doesn't claim more calls", async () => {

@@ -9,6 +9,7 @@ const callTo = (phone: string): ClaimedCall => ({
   ...{ placedAt: instant(1), notBefore: null, notAfter: null, firstAttemptAt: instant(1), provider: 'simulated', attempt: 1 },
   ...{
     campaign: { id: 'g', name: 'Recall', settings: {}, account: { id: 'a', name: 'Blue' }, partner: { id: 'p', name: 'North' } },
+    claimedAt: performance.now(),
     leaves: null,
   },
   ...{ handoff: 'open', leaseUntil: instant(30_000), stopped: null },

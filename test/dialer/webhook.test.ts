@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import { sign } from '#contract/calls/signature.ts';
 import { limits } from '#contract/limits.ts';
 import { timeouts, webhookProvider } from '../../core/dialer/webhook.ts';
+import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { ClaimedCall } from '../../core/domain/model.ts';
 import { fakeClock } from '../support/clock.ts';
@@ -16,6 +17,9 @@ const call: ClaimedCall = {
   ...{
     campaign: { id: 'g', name: 'Recall', settings: {}, account: { id: 'a', name: 'Blue' }, partner: { id: 'p', name: 'North' } },
     leaves: null,
+  },
+  get claimedAt() {
+    return performance.now();
   },
   ...{ handoff: 'open', leaseUntil: instant(30_000), stopped: null },
 };
@@ -99,6 +103,15 @@ describe('a hand-off through a webhook', () => {
     const https = (port: number) => `https://127.0.0.1:${port}/`;
     for (const on of [answering('200 OK'), (socket: Socket) => socket.once('data', () => socket.resetAndDestroy())])
       expect(await through(on, https)).to.have.property('kind', 'not-taken');
+  });
+
+  it("counts as not sent if connecting took so long that it mustn't begin anymore", async () => {
+    const receiver = await startReceiver();
+    const late = { ...call, claimedAt: performance.now() - dialingLimits.start.toMillis() };
+    const reason = 'connecting took too long';
+    expect(await provider(receiver.url).handOff(late)).to.deep.include({ kind: 'not-taken', reason });
+    await receiver.close();
+    expect(receiver.received).to.deep.equal([]);
   });
 
   for (const [when, on] of [

@@ -13,6 +13,7 @@ const claimed = (changes: Partial<ClaimedCall> = {}): ClaimedCall => ({
   ...{ placedAt: instant(now - 2 * hour), notBefore: null, notAfter: null, firstAttemptAt: now, provider: 'webhook', attempt: 1 },
   ...{
     campaign: { id: 'g', name: 'Recall', settings: {}, account: { id: 'a', name: 'Blue' }, partner: { id: 'p', name: 'North' } },
+    claimedAt: performance.now(),
     leaves: null,
   },
   ...{ handoff: 'open', leaseUntil: instant(now + 30_000), stopped: null, ...changes },

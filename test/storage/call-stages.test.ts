@@ -50,6 +50,7 @@ const claimed = (contactId: string): ClaimedCall => ({
     provider: 'webhook',
     attempt: 1,
     campaign: { id: 'g', name: 'Recall', settings: {}, account: { id: 'a', name: 'Blue' }, partner: { id: 'p', name: 'North' } },
+    claimedAt: performance.now(),
     leaves: null,
     handoff: 'open',
     leaseUntil: now,

@@ -19,7 +19,7 @@ import { Problem } from '../problem.ts';
 import { type Conclusion, type EndingEvent, type Settlement, stageAfter } from './call-states.ts';
 
 export const dialingLimits = {
-  /** How long a provider may take to respond to a hand-off. */
+  /** How soon after the claim a provider must have responded to a hand-off. */
   answer: Duration.fromObject({ seconds: 10 }),
   /**
    * Must be longer than `answer` plus the slowest statement that settles a call. Otherwise, another core would claim the call while this
@@ -28,8 +28,8 @@ export const dialingLimits = {
    */
   lease: Duration.fromObject({ seconds: 30 }),
   /**
-   * How soon after its claim a hand-off must begin. Stopping dialing waits for this and `answer`: a core that hung in between mustn't send a
-   * call later.
+   * How soon after its claim a hand-off must begin. Must be shorter than `answer`, for which stopping dialing waits: a core that hung in
+   * between mustn't send a call later.
    */
   start: Duration.fromObject({ seconds: 5 }),
   firstRetryDelay: Duration.fromObject({ seconds: 1 }),
@@ -70,6 +70,11 @@ export function nextStep(call: ClaimedCall, provider: Provider, now: Millis): 'h
     return putBack(call, now);
   }
   return 'hand-off';
+}
+
+/** Whether a call's hand-off may still begin. @param now in ms of the process's own clock, like `claimedAt` */
+export function mayBegin({ claimedAt }: ClaimedCall, now: number): boolean {
+  return now < claimedAt + dialingLimits.start.toMillis();
 }
 
 /** Makes a call that wasn't handed off due again. */

@@ -470,12 +470,13 @@ function claimStatement(database: Lane) {
   ): Promise<{ claimed: ClaimedCall[]; blocked: number }> => {
     if (open.length === 0) return { claimed: [], blocked: 0 };
     const keys = open.map(({ key }) => key);
+    const claimedAt = performance.now();
     const { rows } = await claim([keys, provider, now, leaseUntil], undefined, trx);
     const opened = new Map(open.map((call) => [call.key[1], call]));
     const claimed = rows.map((row) => {
       const { stopped = null, leaves = null } = opened.get(row.contact_id) ?? {};
       const campaign = campaigns.get(row.campaign_id) ?? nameless(row.campaign_id);
-      return { ...claimedCall(row), campaign, leaseUntil, leaves, stopped: row.is_listed ? doNotCallDetail : stopped };
+      return { ...claimedCall(row), campaign, claimedAt, leaseUntil, leaves, stopped: row.is_listed ? doNotCallDetail : stopped };
     });
     if (claimed.length === keys.length) return { claimed, blocked: 0 };
     const done = new Set(rows.map((row) => row.contact_id));
@@ -495,7 +496,7 @@ function nameless(id: string): CallCampaign {
   return { id, name: '', settings: {}, account: none, partner: none };
 }
 
-function claimedCall(row: ClaimedRow): Omit<ClaimedCall, 'campaign' | 'leaseUntil' | 'leaves' | 'stopped'> {
+function claimedCall(row: ClaimedRow): Omit<ClaimedCall, 'campaign' | 'claimedAt' | 'leaseUntil' | 'leaves' | 'stopped'> {
   if (row.handoff === null || row.handoff === 'retry')
     throw new Error(`The call ${row.contact_id} was claimed, but its hand-off is ${row.handoff}.`);
   return {

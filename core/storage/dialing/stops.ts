@@ -15,11 +15,8 @@ import { isAt } from '../queue/call-stages.ts';
 import { cancelForGood, countUndialed, isInScope } from '../queue/queue.ts';
 import { countLive, dialingSql } from './live-calls.ts';
 
-/**
- * In ms: how long a stop waits for hand-offs. Each begins at most `dialingLimits.start` after its claim, and ends at most
- * `dialingLimits.answer` later, and then its result is saved.
- */
-const patience = dialingLimits.start.toMillis() + dialingLimits.answer.toMillis() + 1_000;
+/** In ms: how long a stop waits for hand-offs. Each ends at most `dialingLimits.answer` after its claim, and then its result is saved. */
+const patience = dialingLimits.answer.toMillis() + 250;
 const pollEvery = 25;
 
 export function stopStore({ console: database, background }: Lanes): StopStore {
