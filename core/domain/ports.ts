@@ -497,7 +497,7 @@ export type StopStore = {
    * Stops dialing for a scope, unless it's already stopped, and waits until every hand-off in it that was under way has ended.
    *
    * @param cancelling whether queued calls are cancelled, too
-   * @param rest passes the time between two looks at the hand-offs
+   * @param rest passes the time between two looks at the hand-offs, and between two batches of cancelled calls
    * @returns the stop that's in force
    * @throws Problem `unavailable` if the scope is stopped, but a claim that might not have seen it is still running, or calls are still being
    * cancelled

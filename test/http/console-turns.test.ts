@@ -101,4 +101,32 @@ describe('turns to read a console list', () => {
     await run('a', 'next');
     expect(log).to.deep.equal(['broken begins', 'next begins', 'next ends']);
   });
+
+  it('go to others while a request rests, which gets its turn back however long that takes', async () => {
+    const { run, log } = stage({ wait: 1 });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const resting = run('a', 'stop', (turn) => turn.rest(0));
+    const slow = run('b', 'slow', () => promise);
+    for (let n = 0; n < 9; n++) await readProblem(run('b', 'late'));
+    resolve();
+    await Promise.all([resting, slow]);
+    expect(log).to.deep.equal(['stop begins', 'slow begins', 'slow ends', 'stop ends']);
+  });
+
+  it('are given back after a failure in one part of a request while another part rests', async () => {
+    const { run, log } = stage();
+    const rested = Promise.withResolvers<void>();
+    const parts = (turn: Turn) =>
+      Promise.all([
+        turn.rest(0).then(() => turn.rest(0)),
+        turn.rest(0).then(() => {
+          rested.resolve(turn.rest(0));
+          throw new Error('broken');
+        }),
+      ]);
+    await run('a', 'broken', parts).catch(() => undefined);
+    await rested.promise;
+    await Promise.all([run('a', 'next'), run('b', 'other')]);
+    expect(log).to.deep.equal(['broken begins', 'next begins', 'next ends', 'other begins', 'other ends']);
+  });
 });

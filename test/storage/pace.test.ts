@@ -87,6 +87,18 @@ describe('a claim', () => {
         for (const [n, at] of left.slice(1).entries()) expect(at - (left[n] ?? 0), JSON.stringify(left)).to.be.at.least(500);
       });
 
+    it('keeps a new pace from the last call on', async () => {
+      await add(names(9));
+      const pace = (perSecond: number) => setPace(direct.ports, operator, account(), { perSecond, liveCalls: null });
+      await pace(0.1);
+      expect(await claim(now, 1)).to.have.length(1);
+      await pace(2);
+      expect(await claim(now + 200, 1)).to.deep.equal([]);
+      expect(await claim(now + 1_000, 1)).to.have.length(1);
+      await pace(0.1);
+      expect(await claim(now + 9_000, 1)).to.deep.equal([]);
+    });
+
     it('never lets more calls be live than the server, an account or a campaign may have', async () => {
       await add(names(30));
       await setPace(direct.ports, operator, account(), { perSecond: null, liveCalls: 5 });

@@ -65,7 +65,7 @@ describe('queued calls', () => {
       await addCalls('stays', 5);
       const order: string[] = [];
       const { database: db } = direct.storage;
-      const cancelling = cancelQueued(db, { ids: ['goes'] }, clock.now(), undefined, 10).then((count) => order.push(`cancelled ${count}`));
+      const cancelling = cancelQueued(db, { ids: ['goes'] }, clock.now(), { size: 10 }).then((count) => order.push(`cancelled ${count}`));
       for (let n = 0; n < 3; n++)
         await db
           .write('api_keys')
@@ -84,7 +84,7 @@ describe('queued calls', () => {
       await addCalls('goes-elsewhere', 1, { api_key_id: 'goes', account_id: '!' });
       await addCalls('between-tries', 1, { api_key_id: 'goes', state: 'dialing', handoff: 'retry', provider: 'webhook' });
       await addCalls('dialing', 1, { api_key_id: 'goes', state: 'dialing', handoff: 'taken', provider: 'webhook' });
-      expect(await cancelQueued(direct.storage.database, { ids: ['goes'] }, clock.now(), undefined, 10)).to.equal(52);
+      expect(await cancelQueued(direct.storage.database, { ids: ['goes'] }, clock.now(), { size: 10 })).to.equal(52);
       expect(await states()).to.deep.equal({ cancelled: 52, queued: 25, dialing: 1 });
     });
 
@@ -239,7 +239,7 @@ describe('queued calls', () => {
     it('stop being cancelled when a signal aborts', async () => {
       await addCalls('goes', 2);
       const stop = AbortSignal.abort(new Error('Stop.'));
-      const cancelling = cancelQueued(direct.storage.database, { ids: ['goes'] }, clock.now(), stop);
+      const cancelling = cancelQueued(direct.storage.database, { ids: ['goes'] }, clock.now(), { signal: stop });
       expect(await cancelling.catch((error) => error.message)).to.equal('Stop.');
       expect(await states()).to.deep.equal({ queued: 2 });
     });

@@ -82,11 +82,7 @@ type CallPage = FoundPage & Total;
 export type Turn = {
   /** Lets waiting requests go first. @returns false if the work must stop and return what it has so far */
   yieldTurn(): Promise<boolean>;
-  /**
-   * Waits without keeping the turn from the user's other requests.
-   *
-   * @throws Problem `too-many-requests` or `unavailable` if the turn doesn't come back in time
-   */
+  /** Waits without keeping the turn from the user's other requests. */
   rest(ms: number): Promise<void>;
 };
 

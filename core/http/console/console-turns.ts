@@ -44,6 +44,9 @@ export class ConsoleTurns {
     const deadline = performance.now() + this.#limits.search;
     const hasWaited = this.#active.has(user) || this.#active.size >= this.#limits.atOnce;
     let hasTurn = false;
+    let isOver = false;
+    /** The parts of some work that rest at the same time rest together. */
+    let resting: Promise<void> | null = null;
     const takeTurn = async () => {
       const result = await this.#wait(user, this.#limits.wait);
       hasTurn = result === 'turn';
@@ -63,14 +66,25 @@ export class ConsoleTurns {
         hasTurn = (await next) === 'turn';
         return hasTurn;
       };
-      const rest = async (ms: number) => {
+      // It isn't refused a turn, because it has already changed something.
+      const takeRest = async (ms: number) => {
         this.#end(user);
         hasTurn = false;
-        await delay(ms);
-        await takeTurn();
+        do {
+          await delay(ms);
+          hasTurn = (await this.#wait(user, this.#limits.wait)) === 'turn';
+        } while (!hasTurn && !isOver);
+        if (isOver && hasTurn) this.#end(user);
+      };
+      const rest = (ms: number) => {
+        resting ??= takeRest(ms).finally(() => {
+          resting = null;
+        });
+        return resting;
       };
       return await work({ yieldTurn, rest }, hasWaited);
     } finally {
+      isOver = true;
       if (hasTurn) this.#end(user);
       if (kind !== null && this.#searches.get(kind) === search) this.#searches.delete(kind);
     }

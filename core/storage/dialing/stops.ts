@@ -36,7 +36,7 @@ export function stopStore({ console: database, background }: Lanes): StopStore {
       });
       await requireSeen(database);
       await awaitHandoffs(background, stop, rest);
-      if (cancelling) await cancelFor(background, row);
+      if (cancelling) await cancelFor(background, row, { rest });
       const [current = stop] = isNew ? [] : await select(database, 's.scope_id = ?', [row.scope_id]);
       return { stop: current, isNew };
     },
@@ -66,7 +66,7 @@ export function stopStore({ console: database, background }: Lanes): StopStore {
     async finishCancelling(signal) {
       let cancelled = 0;
       const rows: DialingStopRow[] = await background.read('dialing_stops').whereNotNull('cancelling_since');
-      for (const row of rows) cancelled += await cancelFor(background, row, signal);
+      for (const row of rows) cancelled += await cancelFor(background, row, { signal });
       return cancelled;
     },
   };
@@ -137,12 +137,12 @@ async function awaitHandoffs(
 }
 
 /** Cancels the calls that were queued at the time of a stop. */
-async function cancelFor(database: Lane, row: DialingStopRow, signal?: AbortSignal): Promise<number> {
+async function cancelFor(database: Lane, row: DialingStopRow, how?: Parameters<typeof cancelForGood>[3]): Promise<number> {
   const { cancelling_since: at } = row;
   if (at === null) return 0;
   // The clock of the core where a call was placed may be ahead of that of the core where dialing was stopped.
   const calls = { scope: row.scope, scopeId: row.scope_id, placedUntil: plus(at, clockSkew.toMillis()) };
-  const cancelled = await cancelForGood(database, calls, at, signal);
+  const cancelled = await cancelForGood(database, calls, at, how);
   if (cancelled === null)
     throw new Problem('unavailable', "Dialing is stopped, but some queued calls aren't cancelled yet. Repeat the request.", {
       retryAfter: 5,

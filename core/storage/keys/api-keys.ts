@@ -421,7 +421,7 @@ export async function finishCancelling(database: Lane, at: Millis, signal?: Abor
 }
 
 async function cancelAll(database: Lane, keys: KeysWithCalls, at: Millis, signal?: AbortSignal): Promise<number> {
-  const cancelled = await cancelForGood(database, keys, at, signal);
+  const cancelled = await cancelForGood(database, keys, at, { signal });
   if (cancelled === null) throw new Error("A statement that writes calls didn't finish in time.");
   return cancelled;
 }

@@ -28,12 +28,8 @@ export function ruleStore({ console: database, background }: Lanes): RuleStore {
 
     async setRules(scope, change, event, check) {
       await write.transaction(async (trx) => {
-        await writeRules(trx, scope, change, event.id, check);
-        // Without a pace, nothing waits for the moment that the previous one allowed.
-        if (change.pace !== undefined && change.pace?.perSecond == null)
-          await trx('dialing_paces')
-            .where({ scope_id: scope.id })
-            .update({ next_at: instant(0) });
+        const before = await writeRules(trx, scope, change, event.id, check);
+        if (change.pace !== undefined) await moveNext(trx, scope.id, before.pace?.perSecond, change.pace?.perSecond);
         await recordAudit(trx, event);
       });
       await requireSeen(database);
@@ -41,6 +37,15 @@ export function ruleStore({ console: database, background }: Lanes): RuleStore {
 
     makeHeldDue: (now, signal) => makeHeldDue(background, now, signal),
   };
+}
+
+/**
+ * Lets the next call leave as long after the last one as the new pace says, because the old one may have been much slower. Without a pace,
+ * nothing waits for it. @param from and @param to calls a second
+ */
+async function moveNext(trx: Knex.Transaction, scopeId: string, from?: number | null, to?: number | null): Promise<void> {
+  const next_at = from && to ? trx.raw('next_at + ?', [Math.round(1_000 / to - 1_000 / from)]) : instant(0);
+  await trx('dialing_paces').where({ scope_id: scopeId }).update({ next_at });
 }
 
 async function findRules(on: Knex, scopeId: string): Promise<ScopeRules> {
@@ -56,7 +61,7 @@ async function findRules(on: Knex, scopeId: string): Promise<ScopeRules> {
 
 /**
  * Replaces the given rules of a scope, and changes the version of the partner's rules, so that every process checks calls against the new
- * ones. Marks the scope if they may hold calls. @param mark differs for each change
+ * ones. Marks the scope if they may hold calls. @param mark differs for each change @returns the rules before
  */
 async function writeRules(
   trx: Knex.Transaction,
@@ -64,7 +69,7 @@ async function writeRules(
   change: Partial<ScopeRules>,
   mark: string,
   check: CheckRules | null,
-): Promise<void> {
+): Promise<ScopeRules> {
   const { contactLimits, ...others } = change;
   const rules = { ...others, ...(contactLimits === undefined ? {} : { contact_limits: contactLimits }) };
   const columns = Object.fromEntries(Object.entries(rules).map(([name, value]) => [name, value === null ? null : JSON.stringify(value)]));
@@ -73,8 +78,10 @@ async function writeRules(
   await trx('partners')
     .where({ id: owner.partnerId })
     .update({ rules_version: trx.raw('coalesce(rules_version, 0) + 1') });
-  check?.(await findRules(trx, id));
+  const before = await findRules(trx, id);
+  check?.(before);
   await upsertRules(trx, id, owner.partnerId, holdsCalls ? { ...columns, changed: mark } : columns);
+  return before;
 }
 
 /** Marks a scope, so that its held calls become due. */

@@ -111,20 +111,12 @@ const cancelBatchSize = 1_000;
  */
 const pause = 5;
 
-/**
- * Cancels in short transactions, so that others can write in between.
- *
- * @param size calls in one transaction
- * @returns the number of cancelled calls
- */
-export function cancelQueued(
-  database: Lane,
-  calls: CallsToCancel,
-  at: Millis,
-  signal?: AbortSignal,
-  size = cancelBatchSize,
-): Promise<number> {
-  return sumOfCalls(database, (lane) => cancelInLane(lane, calls, at, signal, size));
+/** @property size the number of calls in one transaction @property rest passes the time between two transactions */
+type Cancelling = { signal?: AbortSignal | undefined; size?: number; rest?: ((ms: number) => Promise<void>) | undefined };
+
+/** Cancels in short transactions, so that others can write in between. @returns the number of cancelled calls */
+export function cancelQueued(database: Lane, calls: CallsToCancel, at: Millis, how: Cancelling = {}): Promise<number> {
+  return sumOfCalls(database, (lane) => cancelInLane(lane, calls, at, how));
 }
 
 /**
@@ -132,25 +124,19 @@ export function cancelQueued(
  *
  * @returns the number of cancelled calls; null if such a batch doesn't end in time
  */
-export async function cancelForGood(database: Lane, calls: CallsToCancel, at: Millis, signal?: AbortSignal): Promise<number | null> {
-  const cancelled = await cancelQueued(database, calls, at, signal);
+export async function cancelForGood(database: Lane, calls: CallsToCancel, at: Millis, how?: Cancelling): Promise<number | null> {
+  const cancelled = await cancelQueued(database, calls, at, how);
   // Once the batches have ended, no more calls can be added.
-  return (await database.awaitWriters()) ? cancelled + (await cancelQueued(database, calls, at, signal)) : null;
+  return (await database.awaitWriters()) ? cancelled + (await cancelQueued(database, calls, at, how)) : null;
 }
 
-async function cancelInLane(
-  database: Lane,
-  calls: CallsToCancel,
-  at: Millis,
-  signal: AbortSignal | undefined,
-  size: number,
-): Promise<number> {
+async function cancelInLane(database: Lane, calls: CallsToCancel, at: Millis, how: Cancelling): Promise<number> {
   let cancelled = 0;
   // Handle locked calls last, because waiting for them while holding a thousand other locks would cause deadlocks. SQLite doesn't lock
   // calls.
   for (const locked of database.kind === 'sqlite' ? (['skip'] as const) : (['skip', 'wait'] as const)) {
     for (let count: number; ; cancelled += count) {
-      count = await cancelOnce(database, calls, { at, locked, size }, signal);
+      count = await cancelOnce(database, calls, { at, locked, ...how });
       // Repeat until nothing is left, because calls may have moved to a part of the queue that was already read.
       if (count === 0) break;
     }
@@ -158,19 +144,20 @@ async function cancelInLane(
   return cancelled;
 }
 
-type Options = { at: Millis; locked: 'skip' | 'wait'; size: number };
+type Options = Cancelling & { at: Millis; locked: 'skip' | 'wait' };
 
 /** Reads the queue once, from start to end. @returns the number of cancelled calls */
-async function cancelOnce(database: Lane, calls: CallsToCancel, options: Options, signal: AbortSignal | undefined): Promise<number> {
+async function cancelOnce(database: Lane, calls: CallsToCancel, options: Options): Promise<number> {
+  const { signal, size = cancelBatchSize, rest = setTimeout } = options;
   let cancelled = 0;
   for (let after = start; ; ) {
     signal?.throwIfAborted();
-    const found = await findQueued(database, calls, after, options.size);
+    const found = await findQueued(database, calls, after, size);
     const last = found.at(-1);
     if (!last) return cancelled;
     cancelled += await cancelFound(database, found, options);
     after = position.map((column) => last[column]);
-    await setTimeout(pause);
+    await rest(pause);
   }
 }
 
