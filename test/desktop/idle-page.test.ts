@@ -61,6 +61,8 @@ describeBrowser('an idle page', () => {
       }
     });
     const runsInAMinute = async () => {
+      // A request that's still open would seem to have timed out, and be repeated every few seconds.
+      await page.waitForLoadState('networkidle');
       await page.evaluate('runs = 0');
       await page.clock.runFor(60_000);
       return Number(await page.evaluate('runs'));

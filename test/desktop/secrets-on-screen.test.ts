@@ -178,8 +178,11 @@ describeDesktop('a secret in the console', () => {
     await button('Copy').click();
     await button('Copied').waitFor();
     await harness.desktop.app.evaluate(({ clipboard }) => clipboard.writeText('a shopping list'));
-    await harness.page.evaluate("dispatchEvent(new Event('focus'))");
-    await button('Copy').waitFor();
+    // Repeated, because the button listens only from the next frame on.
+    await eventually(async () => {
+      await harness.page.evaluate("dispatchEvent(new Event('focus'))");
+      await button('Copy').waitFor({ timeout: 1_000 });
+    });
   });
 
   it("says in its dialog what the system can't do to protect it", async () => {
