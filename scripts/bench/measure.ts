@@ -67,10 +67,9 @@ export async function runAll(rounds: number, sizes: Sizes) {
   for (const kind of databaseKinds) {
     await using stage = await openStage(kind);
     machine[kind] = await databaseVersion(stage);
-    const peer = kind === 'sqlite' && (await startServer('competitors/better-auth.ts', { DATABASE_FILE: join(freshFolder(), 'peer.db') }));
-    const peers = peer && { 'better-auth, verify a key and record its use': getting(peer, String(peer.startLine['key'])) };
-    const measured = await measureRows(stage, rounds, { ...peers });
-    if (peer) await peer.stop();
+    const peers = await startPeers(stage);
+    const measured = await measureRows(stage, rounds, peers);
+    for (const { server } of Object.values(peers)) await server.stop();
     rows.push(...measured);
     figures.push(...(await measureFigures(stage, measured, rounds)));
     if (kind === 'sqlite') budget.push(...(await measureBudget(stage, rounds)));
@@ -86,6 +85,20 @@ export async function runAll(rounds: number, sizes: Sizes) {
     figures.push(...growth.figures);
   }
   return { ...origin, machine: { ...machine, settings: postgresSettings.join(', ') }, rounds, rows, figures, budget, cores, grown };
+}
+
+/** Starts what one would use instead: a library for keys, or a job queue behind Koa that adds a durable job for each request. */
+async function startPeers(stage: Stage): Promise<Record<string, Target>> {
+  if (stage.kind === 'sqlite') {
+    const server = await startServer('competitors/better-auth.ts', { DATABASE_FILE: join(freshFolder(), 'peer.db') });
+    return { 'better-auth, verify a key and record its use': getting(server, String(server.startLine['key'])) };
+  }
+  const queues: Record<string, Target> = {};
+  for (const QUEUE of ['pg-boss', 'graphile-worker']) {
+    const core = await startServer('competitors/job-queue.ts', { QUEUE, DATABASE_URL: stage.database });
+    queues[`${QUEUE}, check a key and add a job`] = placing({ ...stage, core }, stage.keys);
+  }
+  return queues;
 }
 
 /** One row of the table: its measurements, and its share of bare Koa's requests in the same round. */
