@@ -12,7 +12,7 @@ import { timestamp } from '#contract/text/text.ts';
 import type { DoNotCallEntry, RuleScope } from '../domain/model.ts';
 import type { Ports, ProtectionAccess } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import { addNumbers, importNumbers, liftNumber, listNumbers, type NumberImportResult } from '../domain/protection/do-not-call.ts';
+import { addNumbers, findNumbers, importNumbers, liftNumber, type NumberImportResult } from '../domain/protection/do-not-call.ts';
 import { isCountry, notACountry } from '../domain/protection/numbers.ts';
 import { type AdminContext, nameSchema, type Output, parseInput, type Runner, shortName, table, withExamples } from './command-line.ts';
 import { createSkippedLines, openInput } from './files.ts';
@@ -122,7 +122,7 @@ async function runList({ ports, output }: AdminContext, options: ScopeOptions & 
   const { owner } = await findScope(ports, options, kinds);
   const access: ProtectionAccess =
     owner.accountId === null ? { kind: 'partner', partnerId: owner.partnerId } : { kind: 'account', accountId: owner.accountId };
-  const { items, nextCursor } = await listNumbers(ports, access, options.search ?? '', options.after ?? null);
+  const { items, nextCursor } = await findNumbers(ports, access, options.search ?? '', options.after ?? null);
   const rows = items.map(({ phone, reason, scope, createdBy, createdAt, endsAt }) => [
     ...[
       phone,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { limits } from '#contract/limits.ts';
 import { parseJson } from '#contract/text/json.ts';
 import { identifierSchema } from '#contract/text/text.ts';
 import { instant, type Millis } from './instant.ts';
@@ -6,6 +7,23 @@ import { Problem } from './problem.ts';
 
 /** A page of items. `nextCursor` is null on the last page. */
 export type Page<Item> = { items: Item[]; nextCursor: string | null };
+
+/** The number of all matches, up to a maximum. */
+export type Total = { total: number; totalIsMore: boolean };
+
+export function capTotal(count: number): Total {
+  return { total: Math.min(count, limits.countedMatches), totalIsMore: count > limits.countedMatches };
+}
+
+/** Adds the total to a page, and counts only if the list is longer than this page. @param count counts matches up to a maximum */
+export async function withTotal<Item>(
+  page: Page<Item>,
+  cursor: string | null,
+  count: (max: number) => Promise<number>,
+): Promise<Page<Item> & Total> {
+  const isWhole = cursor === null && page.nextCursor === null;
+  return { ...page, ...capTotal(isWhole ? page.items.length : await count(limits.countedMatches + 1)) };
+}
 
 /** What the cursors of one list contain: the list's name, and the position of a page's last item. It stays valid if that item changes. */
 export type Cursors<Position> = {

@@ -463,6 +463,8 @@ export type DoNotCallStore = {
   listNumbers(access: ProtectionAccess, cursor: string | null, limit: number): Promise<DoNotCallEntry[]>;
   /** Lists numbers that start with the prefix, by number, after a position among them. */
   searchNumbers(access: ProtectionAccess, prefix: string, after: PhonePosition | null, limit: number): Promise<DoNotCallEntry[]>;
+  /** Counts the numbers that start with the prefix, up to `max`. */
+  countNumbers(access: ProtectionAccess, prefix: string, max: number): Promise<number>;
   /** Returns the entries that block a number in an account now. */
   findBlocking(owner: { accountId: string; partnerId: string }, phone: string, now: Millis): Promise<DoNotCallEntry[]>;
   /** Returns whether opt-outs during the account's calls apply to this account only or to all of its partner's accounts. */

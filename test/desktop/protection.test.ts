@@ -61,6 +61,18 @@ describeBrowser("the console's Protection screen", () => {
     expect(await harness.direct.storage.database.read('do_not_call')).to.deep.equal([]);
   });
 
+  it('says how many numbers a long list has, and how many match', async () => {
+    const { page } = harness;
+    await openAs('partner');
+    await add(Array.from({ length: 60 }, (_, n) => `+49301234${1000 + n}`).join('\n'));
+    await page.getByText('50 of 60 numbers').waitFor();
+    await page.getByLabel('Search by number').fill('+493012341059');
+    await page.getByText('1 number', { exact: true }).waitFor();
+    await page.getByLabel('Search by number').fill('');
+    await button('Show more numbers').click();
+    await page.getByText('60 numbers', { exact: true }).waitFor();
+  });
+
   it("applies an account's opt-outs to all of its partner's accounts", async () => {
     await openAs('partner');
     await button('Opt-outs…').click();

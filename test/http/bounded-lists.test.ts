@@ -4,6 +4,7 @@ import { accountsSchema, campaignsSchema } from '#contract/console/directory.ts'
 import { tenanciesSchema } from '#contract/console/session.ts';
 import { deletionSchema, usersSchema } from '#contract/console/users.ts';
 import { limits } from '#contract/limits.ts';
+import { doNotCallSchema } from '#contract/protection/protection.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { idCursors } from '../../core/domain/paging.ts';
 import { turnLimits } from '../../core/http/console/console-turns.ts';
@@ -178,6 +179,26 @@ describe('console lists that are longer than a page', () => {
       expect(await count('')).to.equal(true);
       expect(await count('&campaignSearch=reminders')).to.equal(true);
       expect(await count('&campaignSearch=ruckrufe')).to.equal(false);
+    });
+
+    it('count the numbers that must not be called up to ten thousand', async () => {
+      const { account, partner: owner } = tenants;
+      const entry = 'do_not_call (id, scope_id, phone, account_id, partner_id, reason, source, created_at)';
+      const values = `${text('n')}, '${account.id}', '+4930' || CAST(1000000 + i AS text), '${account.id}', '${owner.id}', 'asked', 'admin', 1`;
+      await insert(entry, values, limits.countedMatches + 1);
+      const ada = await signIn(core.url, 'ada@example.com');
+      for (const cookie of [partner, ada]) {
+        const count = async (search: string) => {
+          const { json } = await ask('GET', `${core.url}/console/do-not-call?search=${encodeURIComponent(search)}`, { cookie });
+          const { total, totalIsMore } = doNotCallSchema.parse(json);
+          return [total, totalIsMore];
+        };
+        expect([await count(''), await count('+4930'), await count('+49301000')]).to.deep.equal([
+          [10_000, true],
+          [10_000, true],
+          [999, false],
+        ]);
+      }
     });
 
     it('show the best tenancy matches first, however many others match', async () => {

@@ -180,7 +180,7 @@ describe('a do-not-call list', () => {
       expect((await list(`?search=${search}`)).entries.map((entry) => entry.phone)).to.deep.equal([phone]);
     });
 
-    it('is shown in pages, newest first, and can be searched by the start of a number', async () => {
+    it('is shown in pages with its total, newest first, and can be searched by the start of a number', async () => {
       const numbers = Array.from({ length: 60 }, somePhone);
       await add(numbers, { accountId: harness.tenants.siblingAccount.id });
       const sue = await signIn(harness.core.url, 'sue@example.com');
@@ -189,12 +189,16 @@ describe('a do-not-call list', () => {
         found.length = 0;
         for (let cursor: string | null = ''; cursor !== null; ) {
           const page: Awaited<ReturnType<typeof list>> = await list(`?${cursor === '' ? '' : `cursor=${cursor}`}${query}`, sue);
+          expect(page).to.include({ total: 60, totalIsMore: false });
           found.push(...page.entries.map(({ phone }) => phone));
           cursor = page.nextCursor;
         }
         expect(found).to.have.members(numbers);
       }
       expect(found).to.deep.equal(numbers.toSorted());
+      const tenth = encodeURIComponent(numbers[9] ?? '');
+      expect(await list(`?search=${tenth}`, sue)).to.include({ total: 1, totalIsMore: false });
+      for (const search of ['%2B33', 'Paris']) expect(await list(`?search=${search}`, sue)).to.include({ total: 0, totalIsMore: false });
     });
 
     it('is searched by as little as a country code, also for the exported file', async () => {

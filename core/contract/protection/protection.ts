@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { cursorSchema, daySchema, namedSchema, nextCursorSchema, searchSchema } from '../console/common.ts';
+import { cursorSchema, daySchema, namedSchema, nextCursorSchema, searchSchema, totals } from '../console/common.ts';
 import { limits } from '../limits.ts';
 import { route } from '../route.ts';
 import { identifierSchema, instantSchema, lineSchema } from '../text/text.ts';
@@ -16,6 +16,7 @@ export const doNotCallSchema = z.object({
   /** Newest first, or by number if there's a search. */
   entries: z.array(doNotCallEntrySchema),
   nextCursor: nextCursorSchema,
+  ...totals,
 });
 export type DoNotCallView = z.infer<typeof doNotCallSchema>;
 

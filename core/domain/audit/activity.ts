@@ -1,10 +1,9 @@
 import type { RecordExport } from '#contract/console/activity.ts';
 import { limits } from '#contract/limits.ts';
 import { foldText } from '#contract/text/text.ts';
-import { capTotal } from '../calls/call-list.ts';
 import { scopeFor } from '../directory/scope.ts';
 import type { ActivityFilter, ListedEvent, SignedInCaller, Viewer } from '../model.ts';
-import { idCursors, type Page, readPage } from '../paging.ts';
+import { idCursors, type Page, readPage, type Total, withTotal } from '../paging.ts';
 import type { Ports } from '../ports.ts';
 import { countRecorded } from '../sign-in/throttle.ts';
 import { auditEvent } from './audit.ts';
@@ -23,20 +22,17 @@ export async function recordListExport(ports: Ports, { viewer, actor }: SignedIn
   await ports.stores.activity.record(auditEvent(ports, actor, 'list.exported', subject, scopeFor(viewer).owningScope));
 }
 
-type ActivityPage = Page<ListedEvent> & { total: number; totalIsMore: boolean };
-
 export async function listActivity(
   ports: Ports,
   viewer: Viewer,
   filter: ActivityFilter,
   cursor: string | null,
   search = '',
-): Promise<ActivityPage> {
+): Promise<Page<ListedEvent> & Total> {
   const page = await findEvents(ports, viewer, filter, cursor, limits.page, search);
   // Counting all matches of a search would read all events.
   if (search !== '') return { ...page, total: page.items.length, totalIsMore: page.nextCursor !== null };
-  if (cursor === null && page.nextCursor === null) return { ...page, ...capTotal(page.items.length) };
-  return { ...page, ...capTotal(await ports.stores.activity.count(scopeFor(viewer).activity, filter, limits.countedMatches + 1)) };
+  return withTotal(page, cursor, (max) => ports.stores.activity.count(scopeFor(viewer).activity, filter, max));
 }
 
 /** How many events one request searches, and how many it reads at a time. The next page continues where it has stopped. */

@@ -5,7 +5,7 @@ import { listCampaigns } from '../directory/directory.ts';
 import { scopeFor } from '../directory/scope.ts';
 import type { Millis } from '../instant.ts';
 import type { CallCount, CallDetails, CallFilter, InstantRange, ListedCall, ListFilter, StretchEnd, Viewer } from '../model.ts';
-import { idCursors, type Page, toPage } from '../paging.ts';
+import { capTotal, idCursors, type Page, type Total, toPage } from '../paging.ts';
 import type { CallScope, CountOfCampaign, Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { chartDays, type Day, type DayRange, firstDayStart, groupByDay, listDays, rangeEnd } from './days.ts';
@@ -54,8 +54,6 @@ async function findPage(ports: Ports, viewer: Viewer, scope: CallScope, query: C
 
 const callCursors = idCursors('calls');
 
-type Total = { total: number; totalIsMore: boolean };
-
 async function countCalls(ports: Ports, scope: CallScope, filter: CallFilter, turn: Turn): Promise<Total> {
   const max = limits.countedMatches;
   const counted = await ports.stores.callList.countUpTo(scope, filter, max + 1);
@@ -68,10 +66,6 @@ async function countCalls(ports: Ports, scope: CallScope, filter: CallFilter, tu
     if (!(await turn.yieldTurn())) return { total, totalIsMore: true };
     cursor = end.contactId;
   }
-}
-
-export function capTotal(count: number): Total {
-  return { total: Math.min(count, limits.countedMatches), totalIsMore: count > limits.countedMatches };
 }
 
 /** @property searchedBackTo the time back to which calls were searched, if the search stopped before the page was full */

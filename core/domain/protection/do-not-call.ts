@@ -13,7 +13,7 @@ import { auditEvent } from '../audit/audit.ts';
 import { type CampaignAccess, scopeFor } from '../directory/scope.ts';
 import { instant } from '../instant.ts';
 import type { Actor, Caller, DoNotCallEntry, ImportedNumber, ImportedNumbers, OwningScope } from '../model.ts';
-import { idCursors, invalidCursor, type Page, type PhonePosition, phoneCursors, readPage } from '../paging.ts';
+import { idCursors, invalidCursor, type Page, type PhonePosition, phoneCursors, readPage, type Total, withTotal } from '../paging.ts';
 import type { Ports, ProtectionAccess } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { isCountry, notACountry } from './numbers.ts';
@@ -75,8 +75,22 @@ async function findOwner(ports: Ports, viewer: Caller['viewer'], { accountId, pa
   return scope.owner;
 }
 
-/** Lists the numbers that someone with this access can see: newest first, or by number if there's a search. */
+/** Lists numbers like {@link findNumbers}, and counts all matches. */
 export async function listNumbers(
+  ports: Ports,
+  access: CampaignAccess,
+  search: string,
+  cursor: string | null,
+): Promise<Page<DoNotCallEntry> & Total> {
+  const page = await findNumbers(ports, access, search, cursor);
+  const prefix = search.trim() === '' ? '' : toPhonePrefix(search);
+  return withTotal(page, cursor, async (max) =>
+    access.kind === 'nothing' || prefix === null ? 0 : ports.stores.doNotCall.countNumbers(access, prefix, max),
+  );
+}
+
+/** Returns a page of the numbers that someone with this access can see: newest first, or by number if there's a search. */
+export async function findNumbers(
   { stores: { doNotCall } }: Ports,
   access: CampaignAccess,
   search: string,

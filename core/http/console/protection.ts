@@ -13,8 +13,8 @@ import { sendCsv } from './csv.ts';
 import type { Handler } from './request.ts';
 
 export const listDoNotCall: Handler<'listDoNotCall'> = async ({ ports, viewer, query }) => {
-  const { items, nextCursor } = await list.listNumbers(ports, scopeFor(viewer).campaigns, query.search, query.cursor);
-  return { entries: items.map(entryView), nextCursor };
+  const { items, ...page } = await list.listNumbers(ports, scopeFor(viewer).campaigns, query.search, query.cursor);
+  return { entries: items.map(entryView), ...page };
 };
 
 export const addDoNotCall: Handler<'addDoNotCall'> = async ({ ports, caller, body }) => list.addNumbers(ports, caller, body);
@@ -30,7 +30,7 @@ export const exportDoNotCall: Handler<'exportDoNotCall'> = async ({ ctx, deps, t
     days: { timeZone: 'UTC' },
     head: ['Number', 'For', 'Reason', 'Note', 'Source', 'Added by', 'Added', 'Ends'],
     async read(viewer, cursor) {
-      const { items, nextCursor } = await list.listNumbers(ports, scopeFor(viewer).campaigns, query.search, cursor, limits.exportPage);
+      const { items, nextCursor } = await list.findNumbers(ports, scopeFor(viewer).campaigns, query.search, cursor, limits.exportPage);
       return { rows: items.map(csvCells), nextCursor };
     },
   });

@@ -79,20 +79,26 @@ export function doNotCallStore({ console: database, lists, background }: Lanes):
     },
 
     async searchNumbers(access, prefix, after, limit) {
-      const page = lists.read('do_not_call').limit(limit);
+      const page = startingWith(lists.read('do_not_call'), access, prefix).limit(limit);
       if (access.kind === 'account') {
-        // The index by account isn't in the order of numbers. The one by scope is, and each number is unique in it.
-        page.where({ scope_id: access.accountId }).orderBy('phone');
+        page.orderBy('phone');
         if (after) page.where('phone', '>', after.phone);
       } else {
-        narrow(page, access).orderBy(['phone', 'id']);
+        page.orderBy(['phone', 'id']);
         if (after) page.whereRaw('(phone, id) > (?, ?)', [after.phone, after.id]);
       }
       // Set only one lower bound, because SQLite could start at the other one, and read everything up to the position.
       if (!after) page.where('phone', '>=', prefix);
-      // ':' sorts right after the digits.
-      const rows: DoNotCallRow[] = await page.where('phone', '<', `${prefix}:`);
+      const rows: DoNotCallRow[] = await page;
       return toEntries(lists.read, rows);
+    },
+
+    async countNumbers(access, prefix, max) {
+      const entries = lists.read('do_not_call').select(lists.read.raw('1')).limit(max);
+      if (prefix === '') narrow(entries, access);
+      else startingWith(entries, access, prefix).where('phone', '>=', prefix);
+      const counted = await lists.read.from(entries.as('matching')).count({ numbers: '*' });
+      return Number(counted[0]?.numbers);
     },
 
     async findBlocking({ accountId, partnerId }, phone, now) {
@@ -141,6 +147,14 @@ function selectByNumber(on: Knex, phone: string): Knex.QueryBuilder {
 function narrow(entries: Knex.QueryBuilder, access: ProtectionAccess): Knex.QueryBuilder {
   if (access.kind === 'all') return entries;
   return access.kind === 'account' ? entries.where('account_id', access.accountId) : entries.where('partner_id', access.partnerId);
+}
+
+/** The lower bound isn't set yet. */
+function startingWith(entries: Knex.QueryBuilder, access: ProtectionAccess, prefix: string): Knex.QueryBuilder {
+  // ':' sorts right after the digits.
+  entries.where('phone', '<', `${prefix}:`);
+  // The index by account isn't in the order of numbers. The one by scope is, and each number is unique in it.
+  return access.kind === 'account' ? entries.where({ scope_id: access.accountId }) : narrow(entries, access);
 }
 
 async function toEntries(read: Knex, rows: readonly DoNotCallRow[]): Promise<DoNotCallEntry[]> {

@@ -7,7 +7,7 @@ import { announce } from '../state/announcement.ts';
 import { readServerClock, refuseOwnZone } from '../state/clock.ts';
 import { describeFailure, fieldError, isTransient } from '../state/failure-text.ts';
 import type { ScreenFilters } from '../state/filters.ts';
-import { pluralize } from '../state/format.ts';
+import { describeLoaded, pluralize, type Total } from '../state/format.ts';
 import { List, type Loaded, nextCursor, type Source } from '../state/list.ts';
 import { leaveForms, startAtHeading } from '../state/navigation.ts';
 import { remember } from '../state/remembered.ts';
@@ -364,21 +364,34 @@ export function Empty({ title, children }: { title: string; children?: Component
   );
 }
 
-/** Says how many rows a list has so far, and loads more of them. @property noun what to call a row: "user" */
-export function Count<View>({ list, count, noun }: { list: List<View>; count: number; noun: string }) {
+type CountProps<View> = {
+  list: List<View>;
+  count: number;
+  /** What to call a row: "user". */
+  noun: string;
+  /** How many rows there are, if the core counts them. */
+  of?: Total | null;
+  /** The text of the button that loads more rows. */
+  more?: string;
+  children?: ComponentChildren;
+};
+
+/** Says how many rows a list has, or has so far, and loads more of them. */
+export function Count<View>({ list, count, noun, of = null, more = `Show more ${noun}s`, children }: CountProps<View>) {
+  const soFar = nextCursor(list.state.value.view) === null ? '' : ' so far';
   return (
     <>
       <span role="status">
-        {pluralize(count, noun)}
-        {nextCursor(list.state.value.view) && ' so far'}
+        {of ? describeLoaded(count, of, noun) : `${pluralize(count, noun)}${soFar}`}
+        {children}
       </span>
-      <MoreButton list={list} label={`Show more ${noun}s`} />
+      <MoreButton list={list} label={more} />
     </>
   );
 }
 
 /** Loads the next page of a list, if there is one. */
-export function MoreButton<View>({ list, label }: { list: List<View>; label: string }) {
+function MoreButton<View>({ list, label }: { list: List<View>; label: string }) {
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Failure | null>(null);
   if (nextCursor(list.state.value.view) === null) return null;

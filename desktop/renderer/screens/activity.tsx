@@ -8,7 +8,7 @@ import { DayRange } from '../components/dates.tsx';
 import { Copyable, Details, type Fact, Facts, NoDetails } from '../components/details.tsx';
 import { ExportAllButton } from '../components/export-buttons.tsx';
 import { Icon } from '../components/icons.tsx';
-import { Empty, MoreButton, ResetButton, useFilters, useList, useOpen, useSettled } from '../components/list.tsx';
+import { Count, Empty, ResetButton, useFilters, useList, useOpen, useSettled } from '../components/list.tsx';
 import { ListPage } from '../components/page.tsx';
 import { Clip, type Column, DataTable } from '../components/table.tsx';
 import { Moment } from '../components/time.tsx';
@@ -29,7 +29,6 @@ import {
 import { formatAddress } from '../state/addresses.ts';
 import { listDays, ownZone } from '../state/clock.ts';
 import { day, defineFilters, text } from '../state/filters.ts';
-import { describeLoaded } from '../state/format.ts';
 import { actionLabel, capitalized } from '../state/labels.ts';
 import type { ScreenProps } from '../state/navigation.ts';
 
@@ -148,10 +147,9 @@ export function Activity({ session, title }: ScreenProps) {
       foot={
         view !== null &&
         events.length > 0 && (
-          <>
-            <span role="status">{describeLoaded(events.length, view, 'event')}, newest first</span>
-            <MoreButton list={list} label="Show older activity" />
-          </>
+          <Count list={list} count={events.length} noun="event" of={view} more="Show older activity">
+            , newest first
+          </Count>
         )
       }
       noun="activity"

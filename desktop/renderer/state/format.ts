@@ -12,8 +12,11 @@ export function pluralize(count: number, one: string, many = `${one}s`): string 
   return `${formatNumber(count)} ${count === 1 ? one : many}`;
 }
 
+/** How many rows the core has counted. */
+export type Total = { total: number; totalIsMore: boolean };
+
 /** Says how much of a list is loaded: "50 of 60 calls". */
-export function describeLoaded(loaded: number, { total, totalIsMore }: { total: number; totalIsMore: boolean }, one: string): string {
+export function describeLoaded(loaded: number, { total, totalIsMore }: Total, one: string): string {
   if (totalIsMore) return `${formatNumber(loaded)} of more than ${pluralize(total, one)}`;
   return total > loaded ? `${formatNumber(loaded)} of ${pluralize(total, one)}` : pluralize(loaded, one);
 }

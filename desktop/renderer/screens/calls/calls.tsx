@@ -12,10 +12,10 @@ import { type Campaign, ChooseCampaign, findCampaigns, focusCampaignChoice, type
 import { DayRange } from '../../components/dates.tsx';
 import { ExportAllButton } from '../../components/export-buttons.tsx';
 import {
+  Count,
   Empty,
   FreshRows,
   Loadable,
-  MoreButton,
   type Reset,
   ResetButton,
   useFilters,
@@ -35,7 +35,7 @@ import { labelKeys } from '../../state/api-keys.ts';
 import { callDurationMs, combineCampaigns, describeState, outcomeGroups, outcomesByCampaign, sum, summaryMs } from '../../state/calls.ts';
 import { firstChartDay, listDays, ownZone } from '../../state/clock.ts';
 import { day, defineFilters, oneOf, sortBy, text } from '../../state/filters.ts';
-import { describeLoaded, formatDuration, formatNumber, pluralize, type Sort, sortAfterPress, sorted } from '../../state/format.ts';
+import { formatDuration, formatNumber, pluralize, type Sort, sortAfterPress, sorted } from '../../state/format.ts';
 import { callStateLabels } from '../../state/labels.ts';
 import { type ScreenProps, scrollToTop } from '../../state/navigation.ts';
 import { session } from '../../state/session.ts';
@@ -313,17 +313,20 @@ function CallList({ title, campaignId, filters, search, onChange, actions, chart
       foot={
         view &&
         (calls.length > 0 || searchedBackTo) && (
-          <>
-            <span role="status">
-              {describeLoaded(calls.length + held.fresh.length, view, 'call')}, newest first
-              {searchedBackTo && (
-                <>
-                  , searched back to <Time at={searchedBackTo} />
-                </>
-              )}
-            </span>
-            <MoreButton list={list} label={searchedBackTo ? 'Search older calls' : 'Show older calls'} />
-          </>
+          <Count
+            list={list}
+            count={calls.length + held.fresh.length}
+            noun="call"
+            of={view}
+            more={searchedBackTo ? 'Search older calls' : 'Show older calls'}
+          >
+            , newest first
+            {searchedBackTo && (
+              <>
+                , searched back to <Time at={searchedBackTo} />
+              </>
+            )}
+          </Count>
         )
       }
       noun="calls"
@@ -558,17 +561,7 @@ function AllCalls({ campaigns, onChoose, ...props }: AllCallsProps) {
         </>
       }
       list={list}
-      foot={
-        <>
-          {!isWhole && (
-            <span role="status">
-              {pluralize(view?.campaigns.length ?? 0, 'campaign')}
-              {view?.nextCursor && ' so far'}
-            </span>
-          )}
-          <MoreButton list={list} label="Show more campaigns" />
-        </>
-      }
+      foot={!isWhole && <Count list={list} count={view?.campaigns.length ?? 0} noun="campaign" />}
       noun="outcomes"
     >
       {(shown) => (
@@ -656,20 +649,20 @@ type CampaignRow = CampaignsView['campaigns'][number] & { counts: readonly numbe
 const outcomeColumns: readonly Column<CampaignRow, string>[] = [
   { name: 'name', label: 'Campaign', width: 'name', cell: ({ name }) => <Clip>{name}</Clip> },
   { name: 'account', label: 'Account', width: 'text', cell: ({ account }) => <Clip>{account.name}</Clip> },
-  { name: 'total', label: 'Calls', width: 'number', cell: ({ total }) => <Count value={total} /> },
+  { name: 'total', label: 'Calls', width: 'number', cell: ({ total }) => <Amount value={total} /> },
   ...outcomeGroups.map(
     ({ name, label }, index): Column<CampaignRow, string> => ({
       name,
       label,
       width: 'count',
       ...((name === 'undialed' || name === 'waiting') && ({ needs: 'wide' } as const)),
-      cell: ({ counts }) => <Count value={counts[index] ?? 0} />,
+      cell: ({ counts }) => <Amount value={counts[index] ?? 0} />,
     }),
   ),
 ];
 
 const oneAccountColumns = outcomeColumns.filter(({ name }) => name !== 'account');
 
-function Count({ value }: { value: number }) {
+function Amount({ value }: { value: number }) {
   return <span class={value === 0 ? 'faint' : undefined}>{formatNumber(value)}</span>;
 }

@@ -83,7 +83,7 @@ export function DoNotCall({ title, own, canChange, filters: { search }, onChange
         list={list}
         foot={
           <>
-            <Count list={list} count={matches.length} noun="number" />
+            <Count list={list} count={matches.length} noun="number" of={isFiltered ? null : view} />
             {selectedEntries.length > 0 && (
               <div class="selection">
                 <span role="status">{pluralize(selectedEntries.length, 'number')} selected</span>
