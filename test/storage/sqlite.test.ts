@@ -294,6 +294,19 @@ describe("a SQLite file's writer", () => {
     expect(await place('last')).to.equal('placed');
   });
 
+  it("doesn't mistake a checkpoint that stops at an older reader's snapshot for overwriting", async () => {
+    const { read, write } = direct.storage.database;
+    for (let round = 0; round < 20; round++) {
+      expect(await place(`before-${round}`)).to.equal('placed');
+      const reading = await read.transaction();
+      await reading('calls').count();
+      expect(await place(`after-${round}`)).to.equal('placed');
+      await write.raw('PRAGMA wal_checkpoint(PASSIVE)');
+      expect(await place(`last-${round}`), `round ${round}`).to.equal('placed');
+      await reading.rollback();
+    }
+  });
+
   it("doesn't place calls if another file has replaced the database", async () => {
     const other = await freshDatabase('sqlite');
     await (await openDirect(other)).close();

@@ -118,7 +118,7 @@ export function fileGuard(filename: string) {
   /**
    * Checks whether another program has written to the file. In WAL mode, only checkpoints write to it, and the index shows each checkpoint
    * before its first write and after its last. If there was one since the last check, the file must still be as it left it: with the page of
-   * the last frame that it copied, which that frame's transaction has changed, so an earlier copy of the file has another one there.
+   * one of the last frames that it copied, which that frame's transaction has changed, so an earlier copy of the file has another one there.
    *
    * Two moments remain in which overwriting isn't noticed: between a check and a checkpoint by the commit that follows it, which writes these
    * pages again, and after another core has emptied the WAL, until that core checks the file.
@@ -256,7 +256,7 @@ type WalIndex = {
   /** Whether the file no longer has a name. This is faster than checking by name. */
   isDeleted(): boolean;
   checkpoints(): Checkpoints | undefined;
-  /** Whether the database isn't as these checkpoints left it, as far as their last frame shows; undefined if that can't be told now. */
+  /** Whether the database isn't as these checkpoints left it, as far as one of their last frames shows; undefined if that can't be told now. */
   wasOverwritten(checkpoints: Checkpoints): boolean | undefined;
   close(): void;
 };
@@ -311,11 +311,14 @@ function openWalIndex(file: string, identities: { file: string; index: string })
   return {
     isDeleted: () => fstatSync(index.descriptor).nlink === 0,
     checkpoints,
-    wasOverwritten({ salt, done, attempted, lastFrame, pageSize }) {
+    wasOverwritten({ salt, done, attempted, pageSize }) {
       if (done === 0) return false;
-      const frame = Buffer.alloc(frameAt.page + pageSize);
-      const read = readWal(`${file}-wal`, frame, walHeader + (done - 1) * frame.length);
-      if (read < frame.length || frame.readUInt32LE(frameAt.salt) !== salt) return undefined;
+      // Read it again, because it must not be older than the checkpoint.
+      const { lastFrame = 0 } = checkpoints() ?? {};
+      const frame = readLastCopied(`${file}-wal`, { salt, done, lastFrame, pageSize });
+      if (frame === 'unreadable') return undefined;
+      // Nothing can be compared, and reading so many frames at each check would take too long.
+      if (frame === 'none') return false;
       const page = Buffer.alloc(pageSize);
       const found = readSync(database.descriptor, page, 0, pageSize, (frame.readUInt32BE(frameAt.pageNumber) - 1) * pageSize);
       const { size } = fstatSync(database.descriptor);
@@ -333,11 +336,25 @@ function openWalIndex(file: string, identities: { file: string; index: string })
   };
 }
 
-/** Reads from the WAL. SQLite has no locks on this file, so it may be closed again. @returns the number of bytes */
-function readWal(wal: string, into: Buffer, start: number): number {
+/**
+ * Reads the last frame that checkpoints have copied. A checkpoint stops at the snapshot of the oldest reader, and doesn't copy pages that have
+ * changed since then, so later frames must not have the same page.
+ */
+function readLastCopied(wal: string, { salt, done, lastFrame, pageSize }: Omit<Checkpoints, 'attempted'>): Buffer | 'none' | 'unreadable' {
+  // SQLite has no locks on this file, so it may be closed again.
   const descriptor = openSync(wal, 'r');
+  const frame = Buffer.alloc(frameAt.page + pageSize);
+  const read = (number: number, length: number) =>
+    readSync(descriptor, frame, 0, length, walHeader + (number - 1) * frame.length) === length && frame.readUInt32LE(frameAt.salt) === salt;
   try {
-    return readSync(descriptor, into, 0, into.length, start);
+    const later = new Set<number>();
+    for (let number = lastFrame; number > 0; number--) {
+      if (!read(number, frameAt.page)) return 'unreadable';
+      const pageNumber = frame.readUInt32BE(frameAt.pageNumber);
+      if (number <= done && !later.has(pageNumber)) return read(number, frame.length) ? frame : 'unreadable';
+      later.add(pageNumber);
+    }
+    return 'none';
   } finally {
     closeSync(descriptor);
   }
