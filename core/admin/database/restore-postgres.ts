@@ -2,19 +2,16 @@ import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import type { Knex } from 'knex';
 import { pageUrl } from '#contract/pages.ts';
 import { Problem } from '../../domain/problem.ts';
 import { adminCommand } from '../../program.ts';
 import type { Lane } from '../../storage/engine/database.ts';
-import { inChunks } from '../../storage/engine/database.ts';
 import { explainDatabaseError, toProblem } from '../../storage/engine/errors.ts';
 import { applicationName, migrationLock, openPostgres } from '../../storage/engine/postgres/postgres.ts';
 import { migrationsTable, ownTables } from '../../storage/engine/tables.ts';
 import { schemaState } from '../../storage/migrate.ts';
 import { ownSchema, requireSameServer, startPostgresTool, waitForTool } from './postgres-tools.ts';
-import { missingMigrations, nothing, type RestoreResult, type Revived, type RevokedKey, readRevocations } from './restore-result.ts';
-import { findWidened, readRights } from './restore-rights.ts';
+import { findRevived, missingMigrations, nothing, type RestoreResult, readGone } from './restore-result.ts';
 
 export async function restorePostgres(url: string, file: string): Promise<RestoreResult> {
   const backup = await inspect(url, file);
@@ -22,15 +19,12 @@ export async function restorePostgres(url: string, file: string): Promise<Restor
   try {
     await requireSameServer(database, url);
     const isEmpty = await requireReadable(database);
-    const rights = isEmpty ? null : await readRights(database.read);
-    const gone = isEmpty ? null : await findRemoved(database);
+    const gone = isEmpty ? null : await readGone(database.read);
     const own = await assertNoOtherConnections(database);
     const schema = await ownSchema(database);
     if (schema !== backup.schema) throw wrongSchemaError(file, backup.schema, schema);
     await replaceAll(url, file, own, schema);
-    if (!rights || !gone) return { before: null, revived: nothing, missing: backup.missing };
-    const widened = findWidened(rights, await readRights(database.read, [...rights.keys.keys()]));
-    return { before: null, revived: { ...(await findRevived(database, gone)), widened }, missing: backup.missing };
+    return { before: null, revived: gone ? await findRevived(gone, database.read) : nothing, missing: backup.missing };
   } finally {
     await database.close();
   }
@@ -96,60 +90,6 @@ export async function assertNoOtherConnections(database: Lane): Promise<number> 
 }
 
 const otherSessions = (own: string) => `datname = current_database() AND application_name = '${applicationName}' AND pid <> ${own}`;
-
-type RemovedRecords = {
-  apiKeys: Revived['apiKeys'];
-  users: { id: string; deletedAt: number; areCallsDue: boolean }[];
-  disabled: Revived['enabled'];
-};
-
-async function findRemoved({ read }: Lane): Promise<RemovedRecords> {
-  const { describeKey, areCallsDue } = await readRevocations(read);
-  const apiKeys: RevokedKey[] = await read('revoked_api_keys')
-    .select('id', 'name', 'creator_id as creatorId', 'creator_name as creatorName', 'revoked_at as revokedAt')
-    .orderBy(['revoked_at', 'id']);
-  const users: { id: string; deletedAt: number }[] = await read('audit_events')
-    .where({ action: 'user.deleted' })
-    .groupBy('subject_id')
-    .select('subject_id as id', read.raw('max(at) AS "deletedAt"'))
-    .orderBy('deletedAt');
-  return {
-    apiKeys: apiKeys.map(describeKey),
-    users: users.map((user) => ({ ...user, areCallsDue: areCallsDue(user.id) })),
-    disabled: await findDisabled(read),
-  };
-}
-
-async function findDisabled(read: Knex): Promise<Revived['enabled']> {
-  // Exclude users who are being deleted: a user with many keys is deleted in batches, and the user's row is deleted last.
-  const disabled = read('users').whereNotNull('disabled_at').whereNull('deleted_at').orderBy('disabled_at');
-  return disabled.select('id', 'email', 'name', 'disabled_at as disabledAt');
-}
-
-async function findRevived({ read }: Lane, gone: RemovedRecords): Promise<Omit<Revived, 'widened'>> {
-  const keys = new Set<string>();
-  for (const ids of inChunks(gone.apiKeys.map(({ id }) => id))) {
-    for (const id of await read('api_keys').whereIn('id', ids).pluck('id')) keys.add(id);
-  }
-  const users = new Map<string, { email: string; name: string }>();
-  for (const ids of inChunks(gone.users.map(({ id }) => id))) {
-    const rows: { id: string; email: string; name: string }[] = await read('users').select('id', 'email', 'name').whereIn('id', ids);
-    for (const { id, ...user } of rows) users.set(id, user);
-  }
-  const still = new Set((await findDisabled(read)).map(({ id }) => id));
-  const there = new Set<string>();
-  for (const ids of inChunks(gone.disabled.map(({ id }) => id))) {
-    for (const id of await read('users').whereIn('id', ids).pluck('id')) there.add(id);
-  }
-  return {
-    enabled: gone.disabled.filter(({ id }) => there.has(id) && !still.has(id)),
-    apiKeys: gone.apiKeys.filter(({ id }) => keys.has(id)),
-    users: gone.users.flatMap((deleted) => {
-      const user = users.get(deleted.id);
-      return user ? [{ ...deleted, ...user }] : [];
-    }),
-  };
-}
 
 /**
  * Replaces all of Callkey's tables in one transaction, and nothing else in the schema. `pg_restore --clean` would drop only

@@ -1,14 +1,16 @@
 import type { Knex } from 'knex';
 import { Problem } from '../../domain/problem.ts';
+import { inChunks } from '../../storage/engine/database.ts';
+import type { UserRow } from '../../storage/engine/tables.ts';
 import { isOurs, toSchemaState } from '../../storage/migrate.ts';
 import { isQueued } from '../../storage/queue/call-stages.ts';
-import type { Widened } from './restore-rights.ts';
+import { findWidened, type Rights, readRights, type Widened } from './restore-rights.ts';
 
-export type RevokedKey = { id: string; name: string; creatorId: string; creatorName: string; revokedAt: number };
+type RevokedKey = { id: string; name: string; creatorId: string; creatorName: string; revokedAt: number };
 export type RevivedKey = RevokedKey & Revocation;
 /** `areCallsDue`: the deletion hadn't revoked all of the user's keys yet, and would have cancelled their queued calls. */
 export type RevivedUser = { id: string; email: string; name: string; deletedAt: number; areCallsDue: boolean };
-export type EnabledUser = { id: string; email: string; name: string; disabledAt: number };
+type EnabledUser = { id: string; email: string; name: string; disabledAt: number };
 
 /** A restore brings back API keys that were revoked, users who were deleted or disabled, and rights that were reduced, since the backup. */
 export type Revived = { apiKeys: RevivedKey[]; users: RevivedUser[]; enabled: EnabledUser[]; widened: Widened };
@@ -43,10 +45,16 @@ type Revocation = {
   callsCancelled: boolean;
 };
 
-/** Reads from the database that will be replaced what happened to revoked keys and their calls, and which users are being deleted. */
-export async function readRevocations(
-  read: Knex,
-): Promise<{ describeKey(key: RevokedKey): RevivedKey; areCallsDue(userId: string): boolean }> {
+/** What a restore may bring back or undo. */
+type Gone = {
+  apiKeys: RevivedKey[];
+  users: { id: string; deletedAt: number; areCallsDue: boolean }[];
+  disabled: { id: string; disabledAt: number }[];
+  rights: Rights;
+};
+
+/** Reads from the database that will be replaced what happened to keys, their calls, and users. */
+export async function readGone(read: Knex): Promise<Gone> {
   const cancelling = async (table: 'revoked_api_keys' | 'users') =>
     new Set<string>(await read(table).whereNotNull('cancelling_since').pluck('id'));
   const [cancellingKeys, cancellingUsers] = [await cancelling('revoked_api_keys'), await cancelling('users')];
@@ -56,12 +64,47 @@ export async function readRevocations(
     .whereNotNull('detail')
     .select('subject_id', 'detail');
   const reasons = new Map(rows.map(({ subject_id, detail }) => [subject_id, detail]));
+  const keys: RevokedKey[] = await read('revoked_api_keys')
+    .select('id', 'name', 'creator_id as creatorId', 'creator_name as creatorName', 'revoked_at as revokedAt')
+    .orderBy(['revoked_at', 'id']);
+  // A user with many keys is deleted in batches, and the user's row is deleted last.
+  const remaining = () => read('users').whereNull('deleted_at');
+  const users: { id: string; deletedAt: number }[] = await read('audit_events')
+    .where({ action: 'user.deleted' })
+    .whereNotIn('subject_id', remaining().select('id'))
+    .groupBy('subject_id')
+    .select('subject_id as id', read.raw('max(at) AS "deletedAt"'))
+    .orderBy(['deletedAt', 'subject_id']);
   return {
-    describeKey: (key) => ({
+    apiKeys: keys.map((key) => ({
       ...key,
       reason: reasons.get(key.id) ?? null,
       callsCancelled: cancellingKeys.has(key.id) || !queued.has(key.id),
-    }),
-    areCallsDue: (userId) => cancellingUsers.has(userId),
+    })),
+    users: users.map((user) => ({ ...user, areCallsDue: cancellingUsers.has(user.id) })),
+    disabled: await remaining().whereNotNull('disabled_at').orderBy(['disabled_at', 'id']).select('id', 'disabled_at as disabledAt'),
+    rights: await readRights(read),
+  };
+}
+
+/** @param restored selects from a table of the restored database */
+export async function findRevived(gone: Gone, restored: (table: string) => Knex.QueryBuilder): Promise<Revived> {
+  const find = async <Row extends { id: string }>(table: string, wanted: readonly { id: string }[]) => {
+    const found = new Map<string, Row>();
+    for (const ids of inChunks(wanted.map(({ id }) => id)))
+      for (const row of await restored(table).whereIn('id', ids).select('*')) found.set(row.id, row);
+    return found;
+  };
+  const keys = await find('api_keys', gone.apiKeys);
+  const users = await find<UserRow>('users', [...gone.users, ...gone.disabled]);
+  const withName = <User extends { id: string }>(user: User) => {
+    const row = users.get(user.id);
+    return row ? [{ ...user, email: row.email, name: row.name }] : [];
+  };
+  return {
+    apiKeys: gone.apiKeys.filter(({ id }) => keys.has(id)),
+    users: gone.users.flatMap(withName),
+    enabled: gone.disabled.filter(({ id }) => users.get(id)?.disabled_at === null).flatMap(withName),
+    widened: findWidened(gone.rights, await readRights(restored, [...gone.rights.keys.keys()])),
   };
 }

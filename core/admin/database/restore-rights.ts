@@ -9,7 +9,7 @@ import type { ApiKeyRow, LinkRow, SecondFactorRow, UserRow } from '../../storage
 import type { AdminContext } from '../command-line.ts';
 
 type KeyLimitRow = Pick<ApiKeyRow, 'id' | 'name' | 'addresses' | 'calls_per_day'>;
-type Rights = {
+export type Rights = {
   users: ReadonlyMap<string, UserRow>;
   links: ReadonlyMap<string, LinkRow>;
   factors: ReadonlyMap<string, SecondFactorRow>;

@@ -9,17 +9,7 @@ import { quiet } from '../../storage/engine/database.ts';
 import { explainDatabaseError, isLocked } from '../../storage/engine/errors.ts';
 import { migrationsTable } from '../../storage/engine/tables.ts';
 import { isCurrent } from '../../storage/migrate.ts';
-import {
-  type EnabledUser,
-  missingMigrations,
-  nothing,
-  type RestoreResult,
-  type Revived,
-  type RevivedUser,
-  type RevokedKey,
-  readRevocations,
-} from './restore-result.ts';
-import { findWidened, readRights } from './restore-rights.ts';
+import { findRevived, missingMigrations, nothing, type RestoreResult, type Revived, readGone } from './restore-result.ts';
 
 /**
  * The replaced database's companion files. SQLite would apply the first three to the restored database. If the fourth exists, cores refuse
@@ -128,7 +118,7 @@ async function lock(database: Knex, copy: string, target: string): Promise<Reviv
     await database.raw('BEGIN EXCLUSIVE');
     const [mode]: { journal_mode: string }[] = await database.raw('PRAGMA main.journal_mode');
     if (mode?.journal_mode !== 'delete') throw inUseError(target);
-    return await findRevived(database);
+    return await compare(database);
   } catch (error) {
     if (isLocked(error)) throw inUseError(target);
     if (error instanceof Problem || explainDatabaseError(error) === undefined) throw error;
@@ -141,34 +131,10 @@ function inUseError(target: string): Problem {
 }
 
 /** @returns null if the replaced database has another schema, so what happened in it is unknown */
-async function findRevived(database: Knex): Promise<Revived | null> {
+async function compare(database: Knex): Promise<Revived | null> {
   const applied = await readApplied(database);
   if (applied.length === 0) return nothing;
-  if (!isCurrent(applied)) return null;
-  const backup = (name: string) => database(`backup.${name}`);
-  const rights = await readRights(database);
-  const widened = findWidened(rights, await readRights(backup, [...rights.keys.keys()]));
-  const { describeKey, areCallsDue } = await readRevocations(database);
-  const apiKeys: RevokedKey[] = await database.raw(
-    `SELECT r.id, r.name, r.creator_id AS "creatorId", r.creator_name AS "creatorName", r.revoked_at AS "revokedAt"
-     FROM main.revoked_api_keys r JOIN backup.api_keys k ON k.id = r.id ORDER BY r.revoked_at, r.id`,
-  );
-  // Exclude users who are being deleted: a user with many keys is deleted in batches, and the user's row is deleted last.
-  const remaining = 'main.users WHERE deleted_at IS NULL';
-  const users: Omit<RevivedUser, 'areCallsDue'>[] = await database.raw(
-    `SELECT u.id, u.email, u.name, max(e.at) AS "deletedAt" FROM main.audit_events e JOIN backup.users u ON u.id = e.subject_id
-     WHERE e.action = 'user.deleted' AND u.id NOT IN (SELECT id FROM ${remaining}) GROUP BY u.id, u.email, u.name ORDER BY 4, 1`,
-  );
-  const enabled: EnabledUser[] = await database.raw(
-    `SELECT b.id, b.email, b.name, u.disabled_at AS "disabledAt" FROM (SELECT * FROM ${remaining}) u JOIN backup.users b ON b.id = u.id
-     WHERE u.disabled_at IS NOT NULL AND b.disabled_at IS NULL ORDER BY 4, 1`,
-  );
-  return {
-    apiKeys: apiKeys.map(describeKey),
-    users: users.map((user) => ({ ...user, areCallsDue: areCallsDue(user.id) })),
-    enabled,
-    widened,
-  };
+  return isCurrent(applied) ? findRevived(await readGone(database), (table) => database(`backup.${table}`)) : null;
 }
 
 async function readApplied(database: Knex): Promise<string[]> {
