@@ -4,7 +4,7 @@ import metadata from 'libphonenumber-js/max/metadata';
 import { isSupportedCountry } from 'libphonenumber-js/min';
 import type { NumberKind, RestrictedKind } from '#contract/protection/numbers.ts';
 import { canonicalTimeZone } from '#contract/time-zones.ts';
-import { zonePrefixes } from './zone-prefixes.ts';
+import zonePrefixes from './zone-prefixes.json' with { type: 'json' };
 
 /** Positions in the library's data about a country (see its METADATA.md), and in its list of types. */
 const at = { leadingDigits: 10, types: 11 } as const;
@@ -128,8 +128,7 @@ const unknown: readonly string[] = [];
 
 function parsePrefixes(): PrefixTree<readonly string[]> {
   const tree = prefixTree<readonly string[]>();
-  for (const line of zonePrefixes.trim().split('\n')) {
-    const [zones = '', prefixes = ''] = line.split('|');
+  for (const [zones, prefixes] of Object.entries(zonePrefixes.prefixesByZones)) {
     const names = zones.split(' ');
     for (const prefix of prefixes.split(' ')) tree.set(prefix, names);
   }
