@@ -386,7 +386,7 @@ async function openConnection({ core, path }: Endpoint) {
  *
  * @returns the times of the requests in ms, including the wait for a free connection: percentiles, and the maximum
  */
-async function placeAtRate(endpoint: Endpoint, key: string, perSecond: number, until: Promise<unknown>) {
+export async function placeAtRate(endpoint: Endpoint, key: string, perSecond: number, until: Promise<unknown>) {
   const opened = await Promise.all(Array.from({ length: 256 }, () => openConnection(endpoint)));
   // The connections take turns, because the core closes those that are idle for long.
   const free = [...opened];

@@ -4,6 +4,7 @@ import { statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { parseArgs } from 'node:util';
 import { compareCommits, measureRules } from './compare.ts';
+import { measureConsole } from './console.ts';
 import { compareTimes, measureImport, measureLongFile, measureRows, measureTail, poolers, type Row, runAll, soak } from './measure.ts';
 import { type DatabaseKind, databaseKinds, leave, run, useFolder, watchOtherLoad } from './processes.ts';
 import { say } from './spread.ts';
@@ -13,7 +14,7 @@ import { buildSections, keep, longFileSection, poolersSection, rowTable, soakSec
 const [flag, value] = [{ type: 'boolean' }, { type: 'string' }] as const;
 const { values } = parseArgs({
   options: {
-    ...{ full: flag, poolers: flag, try: flag, 'one-processor': flag },
+    ...{ full: flag, poolers: flag, console: flag, try: flag, 'one-processor': flag },
     ...{ soak: value, file: value, against: value, rules: value, import: value, tail: value, timing: value },
     database: { ...value, default: 'sqlite' },
   },
@@ -71,6 +72,7 @@ const runs: Readonly<Record<string, (amount: number) => Promise<void>>> = {
   poolers: async () => report('poolers', await poolers(rounds(5)), poolersSection),
   rules: (entries) => onBoth((kind) => measureRules(kind, entries, rounds(12))),
   import: async (lines) => print(await measureImport(chosenKind(), lines)),
+  console: () => onBoth((kind) => (isTrial ? measureConsole(kind, 10_000, 100_000) : measureConsole(kind, 1_000_000, 10_000_000))),
   tail: (seconds) => onBoth((kind) => measureTail(kind, rounds(12), seconds)),
   timing: (requests) => onBoth((kind) => compareTimes(kind, requests)),
 };
