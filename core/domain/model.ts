@@ -17,6 +17,7 @@ export type Campaign = Named & { account: Named };
 export type ManagedPartner = Named & { accounts: number };
 export type ManagedAccount = Named & { partner: Named; campaigns: number };
 export type ManagedCampaign = Named & { account: Named; partner: Named; settings: Readonly<Record<string, string>> };
+export type Managed = { partner: ManagedPartner; account: ManagedAccount; campaign: ManagedCampaign };
 
 /** `externalId` comes from an import; null if the entity wasn't imported. */
 export type ExternalNamed = Named & { externalId: string | null };

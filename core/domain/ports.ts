@@ -48,9 +48,8 @@ import type {
   ListedEvent,
   ListedUser,
   ListFilter,
-  ManagedAccount,
+  Managed,
   ManagedCampaign,
-  ManagedPartner,
   NewCall,
   NewDoNotCall,
   NewPassword,
@@ -591,7 +590,8 @@ export type ToKeyEvent = (deletion: Deletion, key: EndedKey) => AuditEvent;
 /** Something that belongs to a partner, account or campaign. @property count null if it isn't counted, because there may be millions */
 export type Belonging = { noun: string; count: number | null };
 
-type DirectoryKind = 'partner' | 'account' | 'campaign';
+export type DirectoryKind = keyof Managed;
+export type ManagedAccess = { partner: DirectoryAccess; account: CampaignAccess; campaign: CampaignAccess };
 
 export type DirectoryStore = {
   /**
@@ -615,15 +615,20 @@ export type DirectoryStore = {
    * @returns what belongs to it, if it wasn't deleted because of that; null if it doesn't exist
    */
   delete(kind: DirectoryKind, id: string, event: AuditEvent): Promise<Belonging[] | null>;
-  /** Lists in the order of the IDs, after the cursor (an ID). */
-  partners(access: DirectoryAccess, filter: ListFilter, limit: number): Promise<ManagedPartner[]>;
-  /** Lists accounts like `partners`. @param partnerId null for the accounts of all partners */
-  accounts(access: CampaignAccess, partnerId: string | null, filter: ListFilter, limit: number): Promise<ManagedAccount[]>;
-  /** Lists campaigns like `partners`. @param accountId null for the campaigns of all accounts, whose names are then searched, too */
-  campaigns(access: CampaignAccess, accountId: string | null, filter: ListFilter, limit: number): Promise<ManagedCampaign[]>;
-  findPartner(access: DirectoryAccess, id: string): Promise<ManagedPartner | null>;
-  findAccount(access: DirectoryAccess, id: string): Promise<ManagedAccount | null>;
-  findCampaign(access: DirectoryAccess, id: string): Promise<ManagedCampaign | null>;
+  /**
+   * Lists in the order of the IDs, after the cursor (an ID).
+   *
+   * @param ownerId the accounts' partner, or the campaigns' account. Null for those of all, and then the names of the campaigns' accounts are
+   * searched, too
+   */
+  list<Kind extends DirectoryKind>(
+    kind: Kind,
+    access: ManagedAccess[Kind],
+    ownerId: string | null,
+    filter: ListFilter,
+    limit: number,
+  ): Promise<Managed[Kind][]>;
+  find<Kind extends DirectoryKind>(kind: Kind, access: ManagedAccess[Kind], id: string): Promise<Managed[Kind] | null>;
   /** Lists all by name, for the operator. `owner` is the account's partner, or the campaign's account. */
   all(kind: DirectoryKind): Promise<(ExternalNamed & { owner: Named | null })[]>;
   findTenancy(choice: Pick<Tenancy, 'kind' | 'id'>): Promise<Tenancy | null>;

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { expect } from 'chai';
 import { operator } from '../../core/domain/audit/audit.ts';
-import { changeCampaign } from '../../core/domain/directory/directory.ts';
+import { changeManaged } from '../../core/domain/directory/directory.ts';
 import { freePort } from '../../scripts/support/postgres.ts';
 import { bareEnvironment } from '../support/commands.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
@@ -38,7 +38,7 @@ describe('the recipe for', () => {
       const body = { requestId, contact: { phone: '+493012345678', name: 'Ada' }, variables };
       expect((await ask('POST', onDemand(core.url, tenants.campaign.id), { key, body })).status).to.equal(202);
     };
-    setSettings = (settings) => changeCampaign(direct.ports, operator, tenants.campaign.id, { settings });
+    setSettings = (settings) => changeManaged(direct.ports, operator, 'campaign', tenants.campaign.id, { settings });
     const settings = { PORT: String(port), CALLKEY_SERVER: core.url, DIALER_SECRETS: signingSecret };
     startRecipe = () => spawnRecipe(name, { ...settings, ...env }, ready);
     await startRecipe();

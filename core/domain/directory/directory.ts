@@ -11,6 +11,7 @@ import type {
   Campaign,
   Digest,
   ListFilter,
+  Managed,
   ManagedAccount,
   ManagedCampaign,
   ManagedPartner,
@@ -20,7 +21,7 @@ import type {
   Viewer,
 } from '../model.ts';
 import { idCursors, type Page, readPage } from '../paging.ts';
-import type { Ports } from '../ports.ts';
+import type { DirectoryKind, Ports } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { selectTenancy } from '../sign-in/sessions.ts';
 import { type DirectoryAccess, scopeFor } from './scope.ts';
@@ -28,13 +29,13 @@ import { type DirectoryAccess, scopeFor } from './scope.ts';
 /** Lists the accounts whose campaigns the viewer can see. The form for a new user shows them. */
 export function listAccounts({ stores }: Ports, viewer: Viewer, filter: ListFilter): Promise<Page<Named>> {
   const read = async (own: ListFilter, rows: number) =>
-    (await stores.directory.accounts(scopeFor(viewer).campaigns, null, own, rows)).map(toNamed);
+    (await stores.directory.list('account', scopeFor(viewer).campaigns, null, own, rows)).map(toNamed);
   return listPage('accounts', filter, read);
 }
 
 export function listCampaigns({ stores }: Ports, viewer: Viewer, filter: ListFilter): Promise<Page<Campaign>> {
   return listPage('campaigns', filter, async (own, rows) => {
-    const campaigns = await stores.directory.campaigns(scopeFor(viewer).campaigns, null, own, rows);
+    const campaigns = await stores.directory.list('campaign', scopeFor(viewer).campaigns, null, own, rows);
     return campaigns.map(({ id, name, account }) => ({ id, name, account }));
   });
 }
@@ -44,29 +45,16 @@ export async function searchTenancies(ports: Ports, viewer: Viewer, text: string
   return ports.stores.directory.searchTenancies(text, limits.tenancies);
 }
 
-export async function listManagedPartners({ stores }: Ports, viewer: Viewer, filter: ListFilter): Promise<Page<ManagedPartner>> {
-  const access = requireStaff(viewer);
-  return listPage('partners', filter, (own, rows) => stores.directory.partners(access, own, rows));
-}
-
-export async function listManagedAccounts(
+/** @param ownerId lists only the accounts of this partner, or the campaigns of this account */
+export async function listManaged<Kind extends DirectoryKind>(
   { stores }: Ports,
   viewer: Viewer,
-  partnerId: string | null,
+  kind: Kind,
+  ownerId: string | null,
   filter: ListFilter,
-): Promise<Page<ManagedAccount>> {
-  const access = toAccess(viewer);
-  return listPage('accounts', filter, (own, rows) => stores.directory.accounts(access, partnerId, own, rows));
-}
-
-export async function listManagedCampaigns(
-  { stores }: Ports,
-  viewer: Viewer,
-  accountId: string | null,
-  filter: ListFilter,
-): Promise<Page<ManagedCampaign>> {
-  const access = toAccess(viewer);
-  return listPage('campaigns', filter, (own, rows) => stores.directory.campaigns(access, accountId, own, rows));
+): Promise<Page<Managed[Kind]>> {
+  const access = accessTo(kind, viewer);
+  return listPage(`${kind}s`, filter, (own, rows) => stores.directory.list(kind, access, ownerId, own, rows));
 }
 
 /**
@@ -121,7 +109,7 @@ export async function createPartner(ports: Ports, { viewer, actor }: Caller, nam
 }
 
 export async function createAccount(ports: Ports, { viewer, actor }: Caller, name: string, partnerId: string): Promise<ManagedAccount> {
-  const partner = await ports.stores.directory.findPartner(toAccess(viewer), partnerId);
+  const partner = await ports.stores.directory.find('partner', toAccess(viewer), partnerId);
   if (!partner) throw notInScope('partnerId', 'partner');
   const [account, event] = add(ports, actor, 'account', name, { partnerId });
   await ports.stores.directory.create('account', account, partnerId, event);
@@ -129,7 +117,7 @@ export async function createAccount(ports: Ports, { viewer, actor }: Caller, nam
 }
 
 export async function createCampaign(ports: Ports, { viewer, actor }: Caller, name: string, accountId: string): Promise<ManagedCampaign> {
-  const account = await ports.stores.directory.findAccount(toAccess(viewer), accountId);
+  const account = await ports.stores.directory.find('account', toAccess(viewer), accountId);
   if (!account) throw notInScope('accountId', 'account');
   const [campaign, event] = add(ports, actor, 'campaign', name, { accountId, partnerId: account.partner.id });
   await ports.stores.directory.create('campaign', campaign, accountId, event);
@@ -137,59 +125,47 @@ export async function createCampaign(ports: Ports, { viewer, actor }: Caller, na
 }
 
 /** @returns the new entity, and the event of adding it. What isn't in `owner` is the entity itself */
-function add(ports: Ports, actor: Actor, kind: Kind, name: string, owner: Partial<OwningScope> = {}): [Named, AuditEvent] {
+function add(ports: Ports, actor: Actor, kind: DirectoryKind, name: string, owner: Partial<OwningScope> = {}): [Named, AuditEvent] {
   const entity = { id: ports.randomness.id(), name };
   const owningScope = { accountId: kind === 'account' ? entity.id : null, partnerId: entity.id, ...owner };
   return [entity, auditEvent(ports, actor, `${kind}.added`, { kind, ...entity }, owningScope)];
 }
 
-type Managed = { partner: ManagedPartner; account: ManagedAccount; campaign: ManagedCampaign };
-type Kind = keyof Managed;
+async function findManaged<Kind extends DirectoryKind>(
+  { stores }: Ports,
+  viewer: Caller['viewer'],
+  kind: Kind,
+  id: string,
+): Promise<Managed[Kind]> {
+  const managed = await stores.directory.find(kind, accessTo(kind, viewer), id);
+  if (!managed) throw notFound(kind);
+  return managed;
+}
 
-const find: { readonly [K in Kind]: (ports: Ports, viewer: Caller['viewer'], id: string) => Promise<Managed[K] | null> } = {
-  partner: ({ stores }, viewer, id) => stores.directory.findPartner(requireStaff(viewer), id),
-  account: ({ stores }, viewer, id) => stores.directory.findAccount(toAccess(viewer), id),
-  campaign: ({ stores }, viewer, id) => stores.directory.findCampaign(toAccess(viewer), id),
-};
-
-const toScope: { readonly [K in Kind]: (managed: Managed[K]) => OwningScope } = {
+const toScope: { readonly [Kind in DirectoryKind]: (managed: Managed[Kind]) => OwningScope } = {
   partner: ({ id }) => ({ accountId: null, partnerId: id }),
   account: ({ id, partner }) => ({ accountId: id, partnerId: partner.id }),
   campaign: ({ account, partner }) => ({ accountId: account.id, partnerId: partner.id }),
 };
 
-/** Renames a partner, account or campaign. If the name is the same, changes nothing and records no event. */
-export async function renameManaged<K extends Kind>(
+/** Changes a name, or a campaign's settings for the provider. If nothing changes, records no event. */
+export async function changeManaged<Kind extends DirectoryKind>(
   ports: Ports,
   { viewer, actor }: Caller,
-  kind: K,
+  kind: Kind,
   id: string,
-  name: string,
-): Promise<Managed[K]> {
-  const managed = await find[kind](ports, viewer, id);
-  if (!managed) throw notFound(kind);
-  if (name === managed.name) return managed;
-  const event = auditEvent(ports, actor, `${kind}.changed`, { kind, id, name }, toScope[kind](managed));
-  const detail = describeChange({ name: [managed.name, name] });
-  if (!(await ports.stores.directory.change(kind, { id, name }, { ...event, detail }))) throw notFound(kind);
-  return { ...managed, name };
-}
-
-/** Changes a campaign's name, or its settings for the provider. If nothing changes, records no event. */
-export async function changeCampaign(ports: Ports, caller: Caller, id: string, change: ChangeCampaign): Promise<ManagedCampaign> {
-  const { name, settings } = change;
-  const campaign = await find.campaign(ports, caller.viewer, id);
-  if (!campaign) throw notFound('campaign');
-  const changed = { ...campaign, name: name ?? campaign.name, settings: settings ?? campaign.settings };
-  const changesSettings = !isDeepStrictEqual({ ...changed.settings }, { ...campaign.settings });
-  if (changed.name === campaign.name && !changesSettings) return campaign;
-  const subject = { kind: 'campaign', id, name: changed.name } as const;
+  { name, settings }: ChangeCampaign,
+): Promise<Managed[Kind]> {
+  const managed = await findManaged(ports, viewer, kind, id);
+  const changed = { ...managed, name: name ?? managed.name, ...(settings && { settings }) };
+  const before = 'settings' in managed ? managed.settings : {};
+  const changesSettings = settings !== undefined && !isDeepStrictEqual({ ...settings }, { ...before });
+  if (changed.name === managed.name && !changesSettings) return managed;
   // The event names the settings but doesn't contain their values, which may be secret.
-  const settingNames = changesSettings ? `settings: ${Object.keys(changed.settings).join(', ') || 'none'}` : undefined;
-  const renamed = describeChange({ name: [campaign.name, changed.name] });
-  const detail = [renamed, settingNames].filter((part) => part !== undefined).join('; ') || undefined;
-  const event = { ...auditEvent(ports, caller.actor, 'campaign.changed', subject, toScope.campaign(campaign)), detail };
-  if (!(await ports.stores.directory.change('campaign', changed, event))) throw notFound('campaign');
+  const settingNames = changesSettings ? `settings: ${Object.keys(settings).join(', ') || 'none'}` : undefined;
+  const detail = [describeChange({ name: [managed.name, changed.name] }), settingNames].filter((part) => part !== undefined).join('; ');
+  const event = auditEvent(ports, actor, `${kind}.changed`, { kind, id, name: changed.name }, toScope[kind](managed));
+  if (!(await ports.stores.directory.change(kind, changed, { ...event, detail }))) throw notFound(kind);
   return changed;
 }
 
@@ -199,9 +175,13 @@ export async function changeCampaign(ports: Ports, caller: Caller, id: string, c
  * @returns what was deleted
  * @throws Problem `conflict` that says what belongs to it, or `not-found`
  */
-export async function deleteManaged<K extends Kind>(ports: Ports, { viewer, actor }: Caller, kind: K, id: string): Promise<Managed[K]> {
-  const managed = await find[kind](ports, viewer, id);
-  if (!managed) throw notFound(kind);
+export async function deleteManaged<Kind extends DirectoryKind>(
+  ports: Ports,
+  { viewer, actor }: Caller,
+  kind: Kind,
+  id: string,
+): Promise<Managed[Kind]> {
+  const managed = await findManaged(ports, viewer, kind, id);
   // No one could see an event in the scope of a partner that no longer exists.
   const owningScope = kind === 'partner' ? null : toScope[kind](managed);
   const event = auditEvent(ports, actor, `${kind}.deleted`, { kind, id, name: managed.name }, owningScope);
@@ -221,17 +201,21 @@ function toAccess(viewer: Caller['viewer']): DirectoryAccess {
   return directory;
 }
 
+function accessTo(kind: DirectoryKind, viewer: Caller['viewer']): DirectoryAccess {
+  return kind === 'partner' ? requireStaff(viewer) : toAccess(viewer);
+}
+
 function requireStaff(viewer: Caller['viewer']): DirectoryAccess {
   const { directory } = scopeFor(viewer);
   if (directory.kind !== 'all') throw new Problem('forbidden', 'Only service staff can manage partners.');
   return directory;
 }
 
-function notFound(kind: Kind): Problem {
+function notFound(kind: DirectoryKind): Problem {
   return new Problem('not-found', `This ${kind} doesn't exist, or you don't have access to it.`);
 }
 
-function notInScope(path: string, kind: Kind): Problem {
+function notInScope(path: string, kind: DirectoryKind): Problem {
   return invalidField(path, `This ${kind} doesn't exist, or you don't have access to it.`);
 }
 

@@ -1,23 +1,24 @@
 import * as domain from '../../domain/directory/directory.ts';
 import type { ManagedCampaign } from '../../domain/model.ts';
+import type { DirectoryKind } from '../../domain/ports.ts';
 import { getSession } from '../middleware/session.ts';
 import { tenancyView } from './people.ts';
-import type { Handler } from './request.ts';
+import type { Handler, Request } from './request.ts';
 
 export const setUp: Handler<'setUp'> = async ({ ctx, ports, caller, body }) => domain.setUp(ports, getSession(ctx).id, caller, body);
 
 export const listDirectoryPartners: Handler<'listDirectoryPartners'> = async ({ ports, viewer, query }) => {
-  const { items, nextCursor } = await domain.listManagedPartners(ports, viewer, query);
+  const { items, nextCursor } = await domain.listManaged(ports, viewer, 'partner', null, query);
   return { partners: items, nextCursor };
 };
 
 export const listDirectoryAccounts: Handler<'listDirectoryAccounts'> = async ({ ports, viewer, query }) => {
-  const { items, nextCursor } = await domain.listManagedAccounts(ports, viewer, query.partner ?? null, query);
+  const { items, nextCursor } = await domain.listManaged(ports, viewer, 'account', query.partner ?? null, query);
   return { accounts: items, nextCursor };
 };
 
 export const listDirectoryCampaigns: Handler<'listDirectoryCampaigns'> = async ({ ports, viewer, query }) => {
-  const { items, nextCursor } = await domain.listManagedCampaigns(ports, viewer, query.account ?? null, query);
+  const { items, nextCursor } = await domain.listManaged(ports, viewer, 'campaign', query.account ?? null, query);
   return { campaigns: items.map(campaignView), nextCursor };
 };
 
@@ -38,28 +39,25 @@ export const createCampaign: Handler<'createCampaign'> = async ({ ports, caller,
 });
 
 export const renamePartner: Handler<'renamePartner'> = async ({ ports, caller, params, body }) => ({
-  partner: await domain.renameManaged(ports, caller, 'partner', params.id, body.name),
+  partner: await domain.changeManaged(ports, caller, 'partner', params.id, body),
 });
 
 export const renameAccount: Handler<'renameAccount'> = async ({ ports, caller, params, body }) => ({
-  account: await domain.renameManaged(ports, caller, 'account', params.id, body.name),
+  account: await domain.changeManaged(ports, caller, 'account', params.id, body),
 });
 
 export const changeCampaign: Handler<'changeCampaign'> = async ({ ports, caller, params, body }) => ({
-  campaign: campaignView(await domain.changeCampaign(ports, caller, params.id, body)),
+  campaign: campaignView(await domain.changeManaged(ports, caller, 'campaign', params.id, body)),
 });
 
-export const deletePartner: Handler<'deletePartner'> = async ({ ports, caller, params }) => {
-  await domain.deleteManaged(ports, caller, 'partner', params.id);
-};
-
-export const deleteAccount: Handler<'deleteAccount'> = async ({ ports, caller, params }) => {
-  await domain.deleteManaged(ports, caller, 'account', params.id);
-};
-
-export const deleteCampaign: Handler<'deleteCampaign'> = async ({ ports, caller, params }) => {
-  await domain.deleteManaged(ports, caller, 'campaign', params.id);
-};
+function deletion(kind: DirectoryKind) {
+  return async ({ ports, caller, params }: Pick<Request<'deletePartner'>, 'ports' | 'caller' | 'params'>): Promise<void> => {
+    await domain.deleteManaged(ports, caller, kind, params.id);
+  };
+}
+export const deletePartner: Handler<'deletePartner'> = deletion('partner');
+export const deleteAccount: Handler<'deleteAccount'> = deletion('account');
+export const deleteCampaign: Handler<'deleteCampaign'> = deletion('campaign');
 
 export const searchTenancies: Handler<'searchTenancies'> = async ({ ports, viewer, query }) => {
   const tenancies = await domain.searchTenancies(ports, viewer, query.search);

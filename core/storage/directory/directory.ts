@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
 import type { Named } from '#contract/console/common.ts';
 import { foldText } from '#contract/text/text.ts';
-import type { CampaignAccess, DirectoryAccess } from '../../domain/directory/scope.ts';
-import type { ListFilter, Tenancy } from '../../domain/model.ts';
-import type { Belonging, DirectoryStore } from '../../domain/ports.ts';
+import type { CampaignAccess } from '../../domain/directory/scope.ts';
+import type { ListFilter, Managed, Tenancy } from '../../domain/model.ts';
+import type { Belonging, DirectoryKind, DirectoryStore, ManagedAccess } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { recordAudit, recordAudits } from '../audit/audit.ts';
 import { type Condition, either, equal, matching } from '../engine/conditions.ts';
@@ -17,29 +17,6 @@ type CampaignRow = AccountRow & { account_id: string; account_name: string; sett
 
 export function directoryStore({ console, lists }: Lanes): DirectoryStore {
   const { kind, read, write } = console;
-
-  async function countBy({ read }: Lane, table: 'accounts' | 'campaigns', column: 'partner_id' | 'account_id', rows: readonly Named[]) {
-    const counts = new Map<string, number>();
-    for (const chunk of inChunks(rows.map(({ id }) => id))) {
-      const counted: { id: string; things: number | string }[] = await read(table)
-        .whereIn(column, chunk)
-        .groupBy(column)
-        .select({ id: column })
-        .count({ things: '*' });
-      for (const { id, things } of counted) counts.set(id, Number(things));
-    }
-    return counts;
-  }
-
-  async function withAccounts(lane: Lane, rows: Named[]) {
-    const counts = await countBy(lane, 'accounts', 'partner_id', rows);
-    return rows.map(({ id, name }) => ({ id, name, accounts: counts.get(id) ?? 0 }));
-  }
-
-  async function withCampaigns(lane: Lane, rows: AccountRow[]) {
-    const counts = await countBy(lane, 'campaigns', 'account_id', rows);
-    return rows.map((row) => ({ id: row.id, name: row.name, partner: toPartner(row), campaigns: counts.get(row.id) ?? 0 }));
-  }
 
   return {
     setUp(partner, account, campaign, events) {
@@ -105,35 +82,18 @@ export function directoryStore({ console, lists }: Lanes): DirectoryStore {
       });
     },
 
-    async partners(access, filter, limit) {
-      return withAccounts(lists, await page(kind, select.partner(lists, access), 'p', filter, limit));
+    async list(kind, access, ownerId, filter, limit) {
+      const rows = select[kind](lists, access);
+      const owner = ownerOf[kind];
+      if (owner && ownerId !== null) rows.where(`${allOf[owner][0]}.id`, ownerId);
+      const alsoNamed = kind === 'campaign' && ownerId === null ? 'a' : undefined;
+      return toManaged[kind](lists, await page(console.kind, rows, allOf[kind][0], filter, limit, alsoNamed));
     },
 
-    async accounts(access, partnerId, filter, limit) {
-      const accounts = select.account(lists, access);
-      if (partnerId !== null) accounts.where('p.id', partnerId);
-      return withCampaigns(lists, await page(kind, accounts, 'a', filter, limit));
-    },
-
-    async campaigns(access, accountId, filter, limit) {
-      const campaigns = select.campaign(lists, access);
-      if (accountId !== null) campaigns.where('a.id', accountId);
-      return (await page(kind, campaigns, 'c', filter, limit, accountId === null ? 'a' : undefined)).map(toCampaign);
-    },
-
-    async findPartner(access, id) {
-      const [partner] = await withAccounts(console, await select.partner(console, access).where('p.id', id));
-      return partner ?? null;
-    },
-
-    async findAccount(access, id) {
-      const [account] = await withCampaigns(console, await select.account(console, access).where('a.id', id));
-      return account ?? null;
-    },
-
-    async findCampaign(access, id) {
-      const [campaign]: CampaignRow[] = await select.campaign(console, access).where('c.id', id);
-      return campaign ? toCampaign(campaign) : null;
+    async find(kind, access, id) {
+      const rows = await select[kind](console, access).where(`${allOf[kind][0]}.id`, id);
+      const [managed] = await toManaged[kind](console, rows);
+      return managed ?? null;
     },
 
     async all(kind) {
@@ -192,17 +152,45 @@ const allOf = {
 } as const;
 
 /** Queries the partners (`p`), accounts (`a`) or campaigns (`c`) to which a viewer has access. */
-const select = {
-  partner: ({ read }: Lane, access: DirectoryAccess) => within(read('partners as p'), access).select({ id: 'p.id', name: 'p.name' }),
-  account: ({ read }: Lane, access: CampaignAccess) =>
-    within(read('accounts as a').join('partners as p', 'p.id', 'a.partner_id'), access).select(accountColumns),
-  campaign: ({ read }: Lane, access: CampaignAccess) =>
+const select: { readonly [Kind in DirectoryKind]: (lane: Lane, access: ManagedAccess[Kind]) => Knex.QueryBuilder } = {
+  partner: ({ read }, access) => within(read('partners as p'), access).select({ id: 'p.id', name: 'p.name' }),
+  account: ({ read }, access) => within(read('accounts as a').join('partners as p', 'p.id', 'a.partner_id'), access).select(accountColumns),
+  campaign: ({ read }, access) =>
     within(selectCampaigns(read), access).select({
       ...accountColumns,
       ...{ id: 'c.id', name: 'c.name', account_id: 'a.id', account_name: 'a.name', settings: 'c.settings' },
     }),
 };
 const accountColumns = { id: 'a.id', name: 'a.name', partner_id: 'p.id', partner_name: 'p.name' };
+
+const toManaged: { readonly [Kind in DirectoryKind]: (lane: Lane, rows: CampaignRow[]) => Promise<Managed[Kind][]> } = {
+  async partner(lane, rows) {
+    const counts = await countBy(lane, 'accounts', 'partner_id', rows);
+    return rows.map(({ id, name }) => ({ id, name, accounts: counts.get(id) ?? 0 }));
+  },
+  async account(lane, rows) {
+    const counts = await countBy(lane, 'campaigns', 'account_id', rows);
+    return rows.map((row) => ({ id: row.id, name: row.name, partner: toPartner(row), campaigns: counts.get(row.id) ?? 0 }));
+  },
+  campaign: async (_, rows) =>
+    rows.map((row) => ({
+      ...{ id: row.id, name: row.name, account: { id: row.account_id, name: row.account_name }, partner: toPartner(row) },
+      settings: parseSettings(row.settings),
+    })),
+};
+
+async function countBy({ read }: Lane, table: 'accounts' | 'campaigns', column: 'partner_id' | 'account_id', rows: readonly Named[]) {
+  const counts = new Map<string, number>();
+  for (const chunk of inChunks(rows.map(({ id }) => id))) {
+    const counted: { id: string; things: number | string }[] = await read(table)
+      .whereIn(column, chunk)
+      .groupBy(column)
+      .select({ id: column })
+      .count({ things: '*' });
+    for (const { id, things } of counted) counts.set(id, Number(things));
+  }
+  return counts;
+}
 
 function selectCampaigns(read: Knex): Knex.QueryBuilder {
   return read('campaigns as c').join('accounts as a', 'a.id', 'c.account_id').join('partners as p', 'p.id', 'a.partner_id');
@@ -271,16 +259,6 @@ function within(query: Knex.QueryBuilder, access: CampaignAccess): Knex.QueryBui
     case 'nothing':
       return query.whereRaw('1 = 0');
   }
-}
-
-function toCampaign(row: CampaignRow) {
-  return {
-    id: row.id,
-    name: row.name,
-    account: { id: row.account_id, name: row.account_name },
-    partner: toPartner(row),
-    settings: parseSettings(row.settings),
-  };
 }
 
 function toPartner({ partner_id, partner_name }: AccountRow): Named {
