@@ -97,14 +97,14 @@ const showsConsole = (file: string) => file.includes(join('test', 'desktop'));
 const consoles = toRuns(files.filter(showsConsole).sort());
 const others = toRuns(files.filter((file) => !showsConsole(file)).sort());
 
-/** Short files share a process with their neighbors, because starting one takes a second of processor time. @returns the longest run first */
+/** Short files share a process, because starting one takes a second of processor time. @returns the longest run first */
 function toRuns(sorted: readonly string[]): Run[] {
   const made: Run[] = [];
   for (const file of sorted) {
     const expected = expectedSeconds(file);
     const databases = whichDatabases(file);
-    const last = made.at(-1);
-    if (last && last.databases === databases && last.expected + expected < 180) {
+    const last = made.findLast((each) => each.databases === databases);
+    if (last && last.expected + expected < 180) {
       last.files.push(file);
       last.expected += expected;
     } else made.push({ files: [file], expected, databases });

@@ -6,20 +6,36 @@ import { changeUser, createUser, deleteUser, enableUser, finishUserChanges } fro
 import { instant } from '../../core/domain/instant.ts';
 import { fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';
-import { onEachDatabase } from '../support/databases.ts';
-import { type DirectAccess, databaseWithTenants, insertCalls, openDirect, type Tenants, toCaller } from '../support/tenants.ts';
+import { databases, onEachDatabase } from '../support/databases.ts';
+import { createTenants, type DirectAccess, insertCalls, openDirect, type Tenants, toCaller } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 /** Enough keys that several transactions are needed: the first one changes 1,000 keys (`keysPerTransaction`), and each later one 200. */
 const many = 2_100;
+
+const clock = fakeClock();
+const createDigest = (n: number) => `${n}`.padStart(64, '0');
+const filled = databases('a user with many keys', async (databaseUrl) => {
+  await using direct = await openDirect(databaseUrl, clock);
+  const tenants = await createTenants(direct.ports);
+  const { account, teammate } = tenants.users;
+  const row = (n: number, creator: string) => ({
+    ...{ id: `k${n}`, digest: createDigest(n), name: `Key ${n}`, creator_id: creator, creator_partner_id: tenants.partner.id },
+    ...{ account_id: tenants.account.id, partner_id: tenants.partner.id, created_at: instant(n) },
+  });
+  // The oldest key is another user's.
+  const rows = Array.from({ length: many + 1 }, (_, n) => row(n, n === 0 ? teammate.id : account.id));
+  for (let start = 0; start < rows.length; start += 400)
+    await direct.storage.database.write('api_keys').insert(rows.slice(start, start + 400));
+  for (const n of [0, 1, many]) await insertCalls(direct, tenants, [`c${n}`], { api_key_id: `k${n}` });
+  return tenants;
+});
 
 describe('a user with thousands of API keys', () => {
   onEachDatabase((kind) => {
     let database: string;
     let direct: DirectAccess;
     let tenants: Tenants;
-    const clock = fakeClock();
-    const createDigest = (n: number) => `${n}`.padStart(64, '0');
     const authorize = (n: number, { id: campaignId } = tenants.campaign) =>
       direct.ports.stores.calls.authorize({ campaignId, at: clock.now(), ...toCaller(createDigest(n)) });
     const left = async () => (await direct.storage.database.read('api_keys').pluck('id')).length;
@@ -40,18 +56,8 @@ describe('a user with thousands of API keys', () => {
       (await direct.storage.database.read('api_keys').where({ creator_partner_id: tenants[partner].id }).pluck('id')).length;
 
     beforeEach(async () => {
-      ({ database, tenants } = await databaseWithTenants(kind));
+      ({ database, content: tenants } = await filled.createCopy(kind));
       direct = await openDirect(database, clock);
-      const { write } = direct.storage.database;
-      const { account, teammate } = tenants.users;
-      const row = (n: number, creator: string) => ({
-        ...{ id: `k${n}`, digest: createDigest(n), name: `Key ${n}`, creator_id: creator, creator_partner_id: tenants.partner.id },
-        ...{ account_id: tenants.account.id, partner_id: tenants.partner.id, created_at: instant(n) },
-      });
-      // The oldest key is another user's.
-      const rows = Array.from({ length: many + 1 }, (_, n) => row(n, n === 0 ? teammate.id : account.id));
-      for (let start = 0; start < rows.length; start += 400) await write('api_keys').insert(rows.slice(start, start + 400));
-      for (const n of [0, 1, many]) await insertCalls(direct, tenants, [`c${n}`], { api_key_id: `k${n}` });
     });
     afterEach(() => direct.close());
 
