@@ -51,8 +51,12 @@ const leftOut: readonly { what: string; folder: string; mentions?: RegExp }[] = 
 ];
 /** These tests run on SQLite only, unless `--all` runs them on both databases. */
 const sqliteOnly = /test.(?:admin|chaos|dialer|http|process)\b/;
-/** These tests do more with `--all`, as root, or in a session with a keyring. */
-const doesMoreLater = /QUICK_TESTS|getuid|mountDisk|only root|(?:needs|requires) root|unshare|whyNoSecretService/;
+/** Files whose tests differ by database. */
+const differsByDatabase = /onEachDatabase|onToolDatabases|itOnPostgres|describeAdmin|describeAttacks/;
+/** Files with tests that do more as root, or in a session with a keyring. */
+const doesMoreAsRoot = /getuid|mountDisk|only root|(?:needs|requires) root|unshare|whyNoSecretService/;
+/** The titles of the tests that `npm test` hasn't run in these files, if an ordinary user ran it. */
+const titlesOfTheRest = 'on PostgreSQL|root|needs unshare|keychain';
 
 // Use memory if there's enough: the tests create hundreds of databases, each of which takes 10 MB.
 process.env['TMPDIR'] = memoryFolder(10e9) ?? tmpdir();
@@ -74,8 +78,11 @@ const expectedSeconds = (file: string) => (isSkipped(file) ? 0 : (seconds[file] 
 const hasElectron = whyNoElectron === undefined;
 const isSkipped = (file: string) => !hasElectron && readFileSync(file, 'utf8').includes('describeDesktop(');
 
-/** One mocha process, how many seconds it is expected to take, and the value of TEST_DATABASES, which is empty for both. */
-type Run = { files: string[]; expected: number; databases: '' | 'sqlite' | 'postgres' };
+/**
+ * One mocha process, how many seconds it is expected to take, the value of TEST_DATABASES, which is empty for both, and which titles its tests
+ * have, if not any.
+ */
+type Run = { files: string[]; expected: number; databases: '' | 'sqlite'; grep: string | undefined };
 
 const found = (paths.length > 0 ? paths : ['test']).flatMap((path) =>
   statSync(path).isDirectory() ? globSync(join(path, '**', '*.test.ts')) : path,
@@ -85,14 +92,14 @@ const whyLeftOut = Map.groupBy(isWhole && !isRest ? [] : found, (file) => {
   return leftOut.find(({ folder, mentions }) => new RegExp(`^${folder}`).test(file) && (mentions?.test(text) ?? true))?.what;
 });
 const quick = whyLeftOut.get(undefined) ?? [];
-const repeated = quick.filter((file) => isRest && !sqliteOnly.test(file) && !doesMoreLater.test(readFileSync(file, 'utf8')));
-const files = isWhole ? found.filter((file) => !repeated.includes(file)) : quick;
-
-function whichDatabases(file: string): Run['databases'] {
-  if (!sqliteOnly.test(file)) return '';
-  if (!isWhole) return 'sqlite';
-  return isRest && quick.includes(file) && !doesMoreLater.test(readFileSync(file, 'utf8')) ? 'postgres' : '';
-}
+const done = quick.filter((file) => {
+  const text = readFileSync(file, 'utf8');
+  // The walk is longer in the rest.
+  return isRest && !(sqliteOnly.test(file) && differsByDatabase.test(text)) && !doesMoreAsRoot.test(text) && !text.includes('QUICK_TESTS');
+});
+const files = isWhole ? found.filter((file) => !done.includes(file)) : quick;
+const titlesIn = (file: string) =>
+  isRest && quick.includes(file) && !readFileSync(file, 'utf8').includes('QUICK_TESTS') ? titlesOfTheRest : undefined;
 const showsConsole = (file: string) => file.includes(join('test', 'desktop'));
 const consoles = toRuns(files.filter(showsConsole).sort());
 const others = toRuns(files.filter((file) => !showsConsole(file)).sort());
@@ -102,12 +109,13 @@ function toRuns(sorted: readonly string[]): Run[] {
   const made: Run[] = [];
   for (const file of sorted) {
     const expected = expectedSeconds(file);
-    const databases = whichDatabases(file);
-    const last = made.findLast((each) => each.databases === databases);
+    const databases = !isWhole && sqliteOnly.test(file) ? 'sqlite' : '';
+    const grep = titlesIn(file);
+    const last = made.findLast((each) => each.databases === databases && each.grep === grep);
     if (last && last.expected + expected < 180) {
       last.files.push(file);
       last.expected += expected;
-    } else made.push({ files: [file], expected, databases });
+    } else made.push({ files: [file], expected, databases, grep });
   }
   return made.sort((a, b) => b.expected - a.expected);
 }
@@ -173,13 +181,14 @@ async function checkSources(): Promise<boolean[]> {
 const mocha = [join('node_modules', 'mocha', 'bin', 'mocha.js'), '--reporter', 'test/support/reporter.ts'];
 
 /** Runs files in a separate process, and prints its output in one piece. */
-async function run({ files: ownFiles, databases }: Run): Promise<void> {
+async function run({ files: ownFiles, databases, grep }: Run): Promise<void> {
   const [first = '', ...others] = ownFiles;
   const name = others.length > 0 ? `${first} and ${others.length} more` : first;
   const countsFile = join(directory, `${results.length}-${Math.random()}.json`);
   const colors = process.stdout.isTTY ? ['--color'] : [];
   const startedAt = performance.now();
-  const { ok, output } = await ended(process.execPath, [...mocha, ...colors, ...mochaArgs, ...ownFiles], {
+  const titles = grep === undefined ? [] : ['--grep', grep];
+  const { ok, output } = await ended(process.execPath, [...mocha, ...colors, ...titles, ...mochaArgs, ...ownFiles], {
     ...process.env,
     ...bareEnvironment,
     COUNTS_FILE: countsFile,
@@ -241,7 +250,7 @@ for (const [what, { length }] of isRest ? [] : whyLeftOut)
   if (what !== undefined) print(`left out: ${what} (${length} ${length === 1 ? 'file' : 'files'})`);
 if (isRest)
   print(
-    `not repeated: lint, types, ${repeated.length} files, and SQLite for admin, dialer, HTTP and processes, which npm test has checked`,
+    `not repeated: lint, types, ${done.length} files, and of others the tests that npm test has run on SQLite, without root and a keyring`,
   );
 if (!isWhole) print('left out: PostgreSQL for admin, dialer, HTTP and processes. Run everything with: npm test -- --all');
 for (const title of skipped) print(`skipped: ${title}`);

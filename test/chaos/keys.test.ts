@@ -63,6 +63,6 @@ async function narrow(trial: Trial): Promise<void> {
 }
 
 describeAttacks(
-  { name: 'revoke', title: 'keys revoked on one core and used on another', quickOn: 'postgres', run: revoke },
+  { name: 'revoke', title: 'keys revoked on one core and used on another', run: revoke },
   { name: 'narrow', title: 'keys limited to other addresses on one core and used on another', quickOn: 'postgres', run: narrow },
 );

@@ -106,7 +106,7 @@ describe("a profile's key file", () => {
     expect(await rejection((await open()).read())).to.equal(refused("it's a link or not a regular file"));
   });
 
-  it('is refused if another user owns it', async function () {
+  it('is refused if another user owns it (needs root)', async function () {
     if (process.getuid?.() !== 0) skip(this, 'requires root');
     await write();
     chownSync(path, 1, 1);

@@ -132,7 +132,7 @@ describe('storage', () => {
     });
   });
 
-  itOnPostgres('claims the other due calls immediately if one of them is locked on PostgreSQL', async () => {
+  itOnPostgres('claims the other due calls immediately if one of them is locked', async () => {
     const database = await freshDatabase('postgres');
     const direct = await openDirect(database);
     const tenants = await createTenants(direct.ports);
@@ -147,7 +147,7 @@ describe('storage', () => {
     expect(claimed.map(({ contactId }) => contactId).toSorted()).to.deep.equal(['a', 'z']);
   });
 
-  itOnPostgres('cancels the other calls of a batch if one of them is locked on PostgreSQL', async () => {
+  itOnPostgres('cancels the other calls of a batch if one of them is locked', async () => {
     const database = await freshDatabase('postgres');
     const direct = await openDirect(database);
     const { users, campaign } = await createTenants(direct.ports);
@@ -190,7 +190,7 @@ describe('storage', () => {
   });
 
   itOnPostgres(
-    'never scans a whole PostgreSQL table for a batch, even if the statement was prepared while the table was small',
+    'never scans a whole table for a batch, even if the statement was prepared while the table was small',
     async () => {
       const database = await freshDatabase('postgres');
       const readThrough = async () => {

@@ -135,7 +135,7 @@ export function onEachDatabase(tests: (kind: DatabaseKind) => void): void {
 /** Runs a test that applies only to PostgreSQL. */
 export function itOnPostgres(title: string, test: Mocha.AsyncFunc): void {
   const define = databaseKinds.includes('postgres') ? it : it.skip;
-  define(title, test);
+  define(`on PostgreSQL, ${title}`, test);
 }
 
 afterEachFile(endProcesses);

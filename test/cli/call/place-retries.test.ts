@@ -73,7 +73,7 @@ describe('callkey call place, when a request fails,', () => {
       expect(await callsTo(phone)).to.have.length(1);
     });
 
-    it("uses the same request ID even if another process now has the killed command's process ID", async function () {
+    it("uses the same request ID even if another process now has the killed command's process ID (needs unshare)", async function () {
       // Each PID namespace starts at 1. In the first run, PID 2 is the command. In the second, it's the unrelated `sleep`.
       const inNamespace = (script: string, args: string[]): [string, string[]] => [
         'unshare',
