@@ -189,36 +189,33 @@ describe('storage', () => {
     expect(counted).to.deep.equal(digests.map(() => 40));
   });
 
-  itOnPostgres(
-    'never scans a whole table for a batch, even if the statement was prepared while the table was small',
-    async () => {
-      const database = await freshDatabase('postgres');
-      const readThrough = async () => {
-        // A connection's statistics are available once it's closed.
-        const later = await openDirect(database);
-        const tables = later.storage.database.read('pg_stat_user_tables').whereIn('relname', ['calls', 'api_keys', 'campaigns']);
-        const counts: (number | string)[] = await tables.pluck('seq_scan');
-        await later.close();
-        return counts.reduce<number>((sum, count) => sum + Number(count), 0);
-      };
-      const first = await openDirect(database);
-      const tenants = await createTenants(first.ports);
-      await first.close();
-      const before = await readThrough();
+  itOnPostgres('never scans a whole table for a batch, even if the statement was prepared while the table was small', async () => {
+    const database = await freshDatabase('postgres');
+    const readThrough = async () => {
+      // A connection's statistics are available once it's closed.
+      const later = await openDirect(database);
+      const tables = later.storage.database.read('pg_stat_user_tables').whereIn('relname', ['calls', 'api_keys', 'campaigns']);
+      const counts: (number | string)[] = await tables.pluck('seq_scan');
+      await later.close();
+      return counts.reduce<number>((sum, count) => sum + Number(count), 0);
+    };
+    const first = await openDirect(database);
+    const tenants = await createTenants(first.ports);
+    await first.close();
+    const before = await readThrough();
 
-      const { ports, close } = await openDirect(database);
-      const request = { ...toCaller('d'.repeat(64)), campaignId: tenants.campaign.id, at: ports.clock.now() };
-      const none = { name: null, timeZone: null, variables: null, notBefore: null, notAfter: null };
-      for (let n = 0; n < 20; n++) {
-        const contactId = ports.randomness.id();
-        await ports.stores.calls.place(request, { ...none, contactId, requestId: contactId, phone: '+493012345678' });
-        await ports.stores.calls.cancel(request, { requestId: contactId });
-        await ports.stores.calls.findActive(request);
-      }
-      await close();
-      expect(await readThrough()).to.equal(before);
-    },
-  );
+    const { ports, close } = await openDirect(database);
+    const request = { ...toCaller('d'.repeat(64)), campaignId: tenants.campaign.id, at: ports.clock.now() };
+    const none = { name: null, timeZone: null, variables: null, notBefore: null, notAfter: null };
+    for (let n = 0; n < 20; n++) {
+      const contactId = ports.randomness.id();
+      await ports.stores.calls.place(request, { ...none, contactId, requestId: contactId, phone: '+493012345678' });
+      await ports.stores.calls.cancel(request, { requestId: contactId });
+      await ports.stores.calls.findActive(request);
+    }
+    await close();
+    expect(await readThrough()).to.equal(before);
+  });
 
   it('runs a prepared SQLite statement with all(), and never with get(), if it returns rows', () => {
     const folder = new URL('../../core/storage/', import.meta.url);
