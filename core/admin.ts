@@ -124,6 +124,7 @@ function createContext(settings: Settings, storage: Storage): AdminContext {
     onStopped: () => undefined,
     onDoNotCallAdded: () => undefined,
     onRulesChanged: () => undefined,
+    onCallsLeft: () => undefined,
   };
   return {
     ...settings,

@@ -154,8 +154,8 @@ export async function previewRevocation(ports: Ports, viewer: Viewer, id: string
   return { apiKey, queuedCalls, placed: counts.reduce((sum, { placed }) => sum + placed, 0), addresses };
 }
 
-/** With 'later', the queued calls are only marked, and `finishCancelling` cancels those of all marked keys at once. */
-type CancelQueuedCalls = RevokeOptions['cancelQueuedCalls'];
+/** See {@link RevokeOptions}. */
+export type CancelQueuedCalls = RevokeOptions['cancelQueuedCalls'];
 
 /** Revokes a key. This takes effect at the next request, in every process: see storage/keys/authorization.ts. */
 export async function revokeApiKey(
@@ -205,7 +205,14 @@ function revokeFound(
     ...(detail === undefined ? {} : { detail }),
   }));
   const ids = apiKeys.map(({ id }) => id);
-  return ports.stores.apiKeys.revoke(ids, { cancelQueuedCalls, at: ports.clock.now() }, events);
+  return wakingFor(ports, cancelQueuedCalls, ports.stores.apiKeys.revoke(ids, { cancelQueuedCalls, at: ports.clock.now() }, events));
+}
+
+/** Reports that calls may be left to cancel once some work is done. */
+export async function wakingFor<Result>(ports: Ports, cancelling: CancelQueuedCalls, work: Promise<Result>): Promise<Result> {
+  const result = await work;
+  if (cancelling === 'soon') ports.onCallsLeft();
+  return result;
 }
 
 export function identifyApiKey(ports: Ports, viewer: Caller['viewer'], digest: Digest): Promise<ApiKey | null> {

@@ -122,6 +122,8 @@ export type Ports = {
   onStopped(reason: StopReason, calls: number): void;
   /** Called when numbers were added to a do-not-call list, so that queued calls to them can be blocked soon. */
   onDoNotCallAdded(): void;
+  /** Called when `finishCancelling` may have queued calls to cancel. Until then, claims cancel them instead of dialing them. */
+  onCallsLeft(): void;
   /** Called when rules have changed or dialing was resumed, so that a claim decides about held calls again soon. */
   onRulesChanged(): void;
 };
@@ -177,8 +179,11 @@ export type SecretBox = {
   open(owner: string, sealed: string): Uint8Array;
 };
 
-/** With 'later', the keys are only marked, and `finishCancelling` cancels the queued calls of all of them at once. */
-export type RevokeOptions = { cancelQueuedCalls: boolean | 'later'; at: Millis };
+/**
+ * With 'later', the keys are only marked, and `finishCancelling` cancels the queued calls of all of them at once. With 'soon', it cancels what
+ * can't be cancelled right away.
+ */
+export type RevokeOptions = { cancelQueuedCalls: boolean | 'soon' | 'later'; at: Millis };
 
 export type ApiKeyStore = {
   /**
@@ -497,15 +502,15 @@ export type StopStore = {
   /**
    * Stops dialing for a scope, unless it's already stopped, and waits until every hand-off in it that was under way has ended.
    *
-   * @param cancelling whether queued calls are cancelled, too
-   * @param rest passes the time between two looks at the hand-offs, and between two batches of cancelled calls
+   * @param cancelling whether queued calls are cancelled, too: see {@link RevokeOptions}
+   * @param rest passes the time between two looks at the hand-offs
    * @returns the stop that's in force
    * @throws Problem `unavailable` if the scope is stopped, but a claim that might not have seen it is still running, or calls are still being
    * cancelled
    */
   stop(
     stop: DialingStop,
-    cancelling: boolean,
+    cancelling: boolean | 'soon',
     event: AuditEvent,
     rest?: (ms: number) => Promise<void>,
   ): Promise<{ stop: DialingStop; isNew: boolean }>;

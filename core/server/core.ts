@@ -65,6 +65,7 @@ type Signals = EventEmitter<{
   'address refused': [digest: Digest, address: string];
   'do-not-call added': [];
   'rules changed': [];
+  'calls left': [];
 }>;
 
 /**
@@ -119,6 +120,7 @@ export async function startCore(
       onStopped: (reason, calls) => signals.emit('stopped', reason, calls),
       onDoNotCallAdded: () => signals.emit('do-not-call added'),
       onRulesChanged: () => signals.emit('rules changed'),
+      onCallsLeft: () => signals.emit('calls left'),
     };
     await endDisallowedSessions(ports);
     const clockWatch = watchClock(ports.stores.clock, (doubt) => {
@@ -159,6 +161,7 @@ export async function startCore(
     if (!config.passwordSignIn && (await ports.stores.users.count()) === 0) log.warn(noUsersWarning);
     const housekeeping = startHousekeeping(ports, config.retentionDays, clockWatch, log);
     signals.on('do-not-call added', housekeeping.blockDoNotCall).on('rules changed', housekeeping.makeHeldDue);
+    signals.on('calls left', housekeeping.finishRevocations);
     const certificate = tls && watchCertificate(tls, publicListener.useCertificate, { log, clock });
     const trouble = watchTrouble(randomness.id(), { store: ports.stores.dialing, clock, log });
     const observer = { ...metrics.dialer, onResult: trouble.onResult };

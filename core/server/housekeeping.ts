@@ -24,6 +24,8 @@ export type Housekeeping = {
   blockDoNotCall(): void;
   /** Applies changed rules to held calls now, instead of within a minute. */
   makeHeldDue(): void;
+  /** Cancels the queued calls of revoked keys and of stops now, instead of within a minute. */
+  finishRevocations(): void;
   /** Stops after the step that's running. */
   close(): Promise<void>;
 };
@@ -123,12 +125,13 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
 
   const blocking = repeat(blockDoNotCall, everyMinute);
   const holding = repeat(makeHeldDue, everyMinute);
+  const revoking = repeat(finishRevocations, everyMinute);
   const lapsing = repeat(sweepEachMinute, everyMinute);
   const repeating = [
     blocking,
     holding,
     lapsing,
-    repeat(finishRevocations, everyMinute),
+    revoking,
     // The hourly sweep waits until no calls are being lapsed. Otherwise, on PostgreSQL, it would skip a call that's being lapsed at that
     // moment, and erase the call's data an hour later.
     repeat(() => lapsing.underWay().then(sweepEachHour), everyHour),
@@ -168,6 +171,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   return {
     blockDoNotCall: blocking.now,
     makeHeldDue: holding.now,
+    finishRevocations: revoking.now,
     async close() {
       closing.abort();
       await Promise.all(repeating.map(({ stop }) => stop()));

@@ -24,7 +24,13 @@ export async function openPorts(
     ...{ clock, randomness: systemRandomness, passwords: argon2Passwords(systemRandomness) },
     ...{ stores: storage.stores, throttle: storage.throttle, identityProvider: null, passwordSignIn: true, maxActiveKeys: 1_000 },
     adminCommand: 'npm run admin --',
-    ...{ onOutcome: () => undefined, onStopped: () => undefined, onDoNotCallAdded: () => undefined, onRulesChanged: () => undefined },
+    ...{
+      onOutcome: () => undefined,
+      onStopped: () => undefined,
+      onDoNotCallAdded: () => undefined,
+      onRulesChanged: () => undefined,
+      onCallsLeft: () => undefined,
+    },
     ...{ serverName: '', secretBox: noSecretBox, requiresSecondFactor: false },
     ...others,
   };

@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { dialingLimits } from '../../core/domain/calls/dialing.ts';
@@ -74,7 +75,22 @@ const takesSoon: Behavior = (turn, response) => {
   return true;
 };
 
-/** Dialing is stopped and resumed again and again, while two cores dial and are killed. No hand-off may begin after a stop's response. */
+/** Freezes a core, but not while it has locked the database. */
+async function freeze({ database }: Scene, { child }: { child: ChildProcess }): Promise<void> {
+  await using direct = await openDirect(database);
+  for (;;) {
+    child.kill('SIGSTOP');
+    const isFree = await direct.storage.database.write.transaction(async () => true).catch(() => false);
+    if (isFree) return;
+    child.kill('SIGCONT');
+    await pause(7);
+  }
+}
+
+/**
+ * Dialing is stopped and resumed again and again, while two cores dial, and are killed, or hang until the stop's response. No hand-off may
+ * begin after it.
+ */
 const stops: Attack['run'] = async (trial) => {
   const rounds = isQuick ? 15 : 500;
   const clock = clockAhead();
@@ -87,27 +103,33 @@ const stops: Attack['run'] = async (trial) => {
     { scope: 'account', id: tenants.account.id },
     { scope: 'campaign', id: tenants.campaign.id },
   ];
-  let [late, kills, placed, slowest] = [0, 0, 0, 0];
+  let [late, kills, hangs, placed, slowest] = [0, 0, 0, 0, 0];
   for (let round = 0; round < rounds; round++) {
     const url = () => cores[Math.floor(Math.random() * 2)]?.url ?? '';
     await Promise.all(Array.from({ length: 24 }, () => scene.place(`stop-${placed++}`, { url: url() })));
     await pause(Math.random() * 40);
-    const isKill = round % 25 === 12;
+    // Together, the kills must not set the clocks further ahead than cores accept.
+    const isKill = round % 70 === 12;
+    const hung = round % 35 === 30 ? cores[round % 2] : undefined;
     const killed = Math.floor(Math.random() * 2);
     const survivor = cores[1 - killed]?.url ?? '';
     // Half of the kills come during the stop, which then waits for the calls that the killed core was handing off.
-    const killing = isKill ? pause(round % 50 === 12 ? 5 : 0).then(() => cores[killed]?.stop('SIGKILL')) : undefined;
-    if (isKill && round % 50 !== 12) {
+    const killing = isKill ? pause(round % 140 === 12 ? 5 : 0).then(() => cores[killed]?.stop('SIGKILL')) : undefined;
+    if (isKill && round % 140 !== 12) {
       await killing;
       clock.setAhead(++kills * beyondLease);
     } else if (isKill) kills++;
     const cookie = users[round % users.length] ?? scene.cookie;
+    if (hung) await freeze(scene, hung);
+    const asked = isKill ? survivor : hung ? (cores[1 - (round % 2)]?.url ?? '') : url();
     const askedAt = performance.now();
-    const stopped = await ask('POST', `${isKill ? survivor : url()}/console/stops`, { cookie, body: scopes[(round >> 2) % 2] ?? {} });
+    const stopped = await ask('POST', `${asked}/console/stops`, { cookie, body: scopes[(round >> 2) % 2] ?? {} });
     const known = provider.handOffs();
     slowest = Math.max(slowest, performance.now() - askedAt);
     if (stopped.status !== 201) ledger.fail(`stopping got ${stopped.status}: ${stopped.text}`);
     await killing;
+    hung?.child.kill('SIGCONT');
+    hangs += hung ? 1 : 0;
     await pause(isQuick ? 150 : 60);
     late += provider.handOffs() - known;
     if (isKill) {
@@ -125,7 +147,7 @@ const stops: Attack['run'] = async (trial) => {
   await waitForNone(scene, ['queued'], isQuick ? 60_000 : 600_000);
   const states = Map.groupBy(await scene.stopAndCompare(), ({ state }) => state);
   ledger.note(
-    `${rounds} stops, ${kills} kills, ${provider.handOffs()} hand-offs, ${late} of them after a stop's response, the slowest response after ` +
+    `${rounds} stops, ${kills} kills, ${hangs} hangs, ${provider.handOffs()} hand-offs, ${late} of them after a stop's response, the slowest response after ` +
       `${Math.round(slowest)} ms; ${[...states].map(([state, calls]) => `${calls.length} ${state}`).join(', ')}`,
   );
 };

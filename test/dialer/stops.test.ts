@@ -2,10 +2,11 @@ import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { tenancyHeader } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
+import { soon } from '../../core/storage/queue/queue.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { dialerForEach } from '../support/provider.ts';
-import { signIn } from '../support/tenants.ts';
+import { createKey, insertCalls, signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 describe('stopping', () => {
@@ -14,6 +15,9 @@ describe('stopping', () => {
     const as = async (who: string) => ({ cookie: await signIn(dialer.core.url, `${who}@example.com`) });
     const stops = () => `${dialer.core.url}/console/stops`;
     const stop = (who: object, body: object) => ask('POST', stops(), { ...who, body });
+    afterEach(() => {
+      soon.ms = 700;
+    });
     const list = async (who: object) => Object((await ask('GET', stops(), who)).json).stops;
 
     it('responds only when the hand-offs under way have ended, and no request begins after its response', async () => {
@@ -128,6 +132,25 @@ describe('stopping', () => {
         [ada, {}, 422],
       ] as const)
         expect((await stop(who, body)).status, JSON.stringify(body)).to.equal(status);
+    });
+
+    it('is acknowledged before all of a long queue is cancelled, and so is revoking a key: the rest follows right away', async () => {
+      await dialer.start({ DIALER: 'off' });
+      const { account } = dialer.tenants;
+      const { id } = await createKey(dialer.core.url, dialer.cookie);
+      const cancels: (() => Promise<unknown>)[] = [
+        () => stop({ cookie: dialer.cookie }, { scope: 'account', id: account.id, cancelQueuedCalls: true }),
+        () => ask('DELETE', `${dialer.core.url}/console/api-keys/${id}?cancelQueuedCalls=true`, { cookie: dialer.cookie }),
+      ];
+      const { read } = dialer.direct.storage.database;
+      const queued = async () => (await read('calls').where({ state: 'queued' }).pluck('contact_id')).length;
+      soon.ms = 0;
+      for (const [n, cancel] of cancels.entries()) {
+        const ids = Array.from({ length: 1_500 }, (_, call) => `${n}-${call}`);
+        await insertCalls(dialer.direct, dialer.tenants, ids, { api_key_id: id });
+        await cancel();
+        await until(async () => (await queued()) === 0);
+      }
     });
 
     it('cancels the queued calls if asked to, also for a stop that exists', async () => {

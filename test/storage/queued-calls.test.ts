@@ -17,6 +17,7 @@ import {
   holdCalls,
   lapseBatch,
   markAllDue,
+  soon,
 } from '../../core/storage/queue/queue.ts';
 import { fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';
@@ -56,7 +57,8 @@ describe('queued calls', () => {
     const unfinished = (): Promise<string[]> =>
       direct.storage.database.read('revoked_api_keys').whereNotNull('cancelling_since').pluck('id');
     const viewer = () => ({ ...tenants.users.account, tenancy: null });
-    const revoke = (id: string) => revokeApiKey(direct.ports, { viewer: viewer(), actor: operator.actor }, id, true);
+    const revoke = (id: string, cancelling: true | 'soon' = true) =>
+      revokeApiKey(direct.ports, { viewer: viewer(), actor: operator.actor }, id, cancelling);
 
     it('of a revoked key are cancelled in batches, so that others can write in between', async () => {
       await addKey('goes');
@@ -226,6 +228,25 @@ describe('queued calls', () => {
         for (const plan of plans) expect(plan).to.contain('INDEX calls_due');
       });
     }
+
+    it("of a revoked key, that couldn't all be cancelled soon, are cancelled by claims", async () => {
+      await addKey('goes');
+      await addCalls('goes', 1_100);
+      await addCalls('between-tries', 1, { api_key_id: 'goes', state: 'dialing', handoff: 'retry', provider: 'webhook' });
+      await addCalls('stays', 1);
+      soon.ms = 0;
+      await revoke('goes', 'soon').finally(() => {
+        soon.ms = 700;
+      });
+      expect((await states())['queued']).to.be.above(100);
+      const now = clock.now();
+      const claimed = await direct.ports.stores.dialing.claim(5, 'webhook', now, plus(now, 30_000));
+      expect(claimed.map(({ contactId }) => contactId)).to.deep.equal(['stays-0']);
+      expect(await states()).to.deep.equal({ cancelled: 1_101, dialing: 1 });
+      expect(await unfinished()).to.deep.equal(['goes']);
+      await direct.ports.stores.apiKeys.finishCancelling(now);
+      expect(await unfinished()).to.deep.equal([]);
+    });
 
     it("are counted by key before they're dialed", async () => {
       await addCalls('two', 1);

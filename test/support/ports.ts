@@ -69,6 +69,7 @@ export function fakePorts({
     onStopped: () => undefined,
     onDoNotCallAdded: () => undefined,
     onRulesChanged: () => undefined,
+    onCallsLeft: () => undefined,
   };
 }
 

@@ -1,5 +1,6 @@
 import { userTypes } from '#contract/console/common.ts';
 import type { StopDialing, StopScope } from '#contract/protection/dialing.ts';
+import { wakingFor } from '../api-keys.ts';
 import { auditEvent } from '../audit/audit.ts';
 import { findDoubt } from '../clock.ts';
 import { scopeFor } from '../directory/scope.ts';
@@ -20,10 +21,10 @@ type Stopped = { stop: DialingStop; isNew: boolean; queuedCalls: number; withPro
 export async function stopDialing(
   ports: Ports,
   { viewer, actor }: Caller,
-  input: StopDialing,
+  { cancelQueuedCalls = false, ...input }: Omit<StopDialing, 'cancelQueuedCalls'> & { cancelQueuedCalls?: boolean | 'soon' | undefined },
   rest?: (ms: number) => Promise<void>,
 ): Promise<Stopped> {
-  const { scope, id = '', reason = null, cancelQueuedCalls = false } = input;
+  const { scope, id = '', reason = null } = input;
   const target = scope === 'server' ? null : await findTarget(ports, viewer, scope, id);
   if (target === null && !isOfService(viewer)) throw new Problem('forbidden', 'Only service staff can stop dialing for the whole server.');
   const stop: DialingStop = {
@@ -38,7 +39,7 @@ export async function stopDialing(
   };
   const detail = [reason, cancelQueuedCalls ? 'cancelled the queued calls' : null].filter((part) => part !== null).join('; ') || undefined;
   const event = { ...auditEvent(ports, actor, 'dialing.stopped', toSubject(stop), stop.owner), detail };
-  const result = await ports.stores.stops.stop(stop, cancelQueuedCalls, event, rest);
+  const result = await wakingFor(ports, cancelQueuedCalls, ports.stores.stops.stop(stop, cancelQueuedCalls, event, rest));
   return { ...result, ...(await ports.stores.stops.count(result.stop)) };
 }
 

@@ -1,5 +1,6 @@
 import type { PasswordChange } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
+import { type CancelQueuedCalls, wakingFor } from '../api-keys.ts';
 import { auditEvent, describeChange, toOwningScope, userSubject } from '../audit/audit.ts';
 import { type Millis, oneDay, plus } from '../instant.ts';
 import type {
@@ -263,12 +264,13 @@ export async function deleteUser(
   ports: Ports,
   { viewer, actor }: Caller,
   { id }: Pick<User, 'id'>,
-  cancelQueuedCalls: boolean,
+  cancelQueuedCalls: CancelQueuedCalls,
 ): Promise<{ apiKeys: number; sessions: number }> {
   const user = await findUser(ports, viewer, { id }, "You can't delete yourself. Ask another administrator to do it.");
   const event = auditEvent(ports, actor, 'user.deleted', userSubject(user), toOwningScope(user));
   const options = { cancelQueuedCalls, at: ports.clock.now() };
-  const gone = await ports.stores.users.delete(toTarget(viewer, user), options, event, toKeyEvent(ports));
+  const deleting = ports.stores.users.delete(toTarget(viewer, user), options, event, toKeyEvent(ports));
+  const gone = await wakingFor(ports, cancelQueuedCalls, deleting);
   if (!gone) throw await explainUnchanged(ports, user);
   return gone;
 }

@@ -64,10 +64,11 @@ export const previewRevocation: Handler<'previewRevocation'> = async ({ ports, v
 
 export const revokeApiKey: Handler<'revokeApiKey'> = async ({ ports, caller, params, query }) => {
   const { cancelQueuedCalls, ...why } = query;
-  await domain.revokeApiKey(ports, caller, params.id, cancelQueuedCalls, why);
+  await domain.revokeApiKey(ports, caller, params.id, cancelQueuedCalls && 'soon', why);
 };
 
-export const revokeApiKeys: Handler<'revokeApiKeys'> = async ({ ports, caller, body }) => domain.revokeApiKeys(ports, caller, body);
+export const revokeApiKeys: Handler<'revokeApiKeys'> = async ({ ports, caller, body }) =>
+  domain.revokeApiKeys(ports, caller, { ...body, cancelQueuedCalls: body.cancelQueuedCalls && 'soon' });
 
 export const identifyApiKey: Handler<'identifyApiKey'> = async ({ ports, viewer, body }) => {
   const apiKey = await domain.identifyApiKey(ports, viewer, body.sha256.toLowerCase());

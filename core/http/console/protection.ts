@@ -60,7 +60,8 @@ export const setNumbers: Handler<'setNumbers'> = async ({ ports, caller, query, 
 
 export const stopDialing: Handler<'stopDialing'> = async ({ ctx, ports, viewer, caller, takeTurn, body }) => {
   // A provider may take ten seconds, and the user may have to stop something else meanwhile.
-  const stopping = takeTurn(({ rest }) => stops.stopDialing(ports, caller, body, rest));
+  const cancelQueuedCalls = body.cancelQueuedCalls && 'soon';
+  const stopping = takeTurn(({ rest }) => stops.stopDialing(ports, caller, { ...body, cancelQueuedCalls }, rest));
   const { stop, isNew, queuedCalls, withProvider } = await stopping;
   ctx.state.isRepeated = !isNew;
   return { stop: stopView(viewer, stop), queuedCalls, withProvider };

@@ -35,7 +35,7 @@ export const previewDeletion: Handler<'previewDeletion'> = async ({ ports, viewe
 };
 
 export const deleteUser: Handler<'deleteUser'> = async ({ ports, caller, params, query }) => {
-  await domain.deleteUser(ports, caller, params, query.cancelQueuedCalls);
+  await domain.deleteUser(ports, caller, params, query.cancelQueuedCalls && 'soon');
 };
 
 export const unlinkUser: Handler<'unlinkUser'> = async ({ ports, caller, params }) => {

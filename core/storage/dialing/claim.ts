@@ -13,7 +13,7 @@ import { readSql } from '../engine/sql-file.ts';
 import type { CallRow } from '../engine/tables.ts';
 import type { CurrentRules, KnownRules } from '../protection/rules.ts';
 import { callKey, isAt, isListed, isUndialed } from '../queue/call-stages.ts';
-import { type CallKeyPair, holdCalls, lapseBatch, lapsesAt, stopCalls, sweepBatchSize, unlocked } from '../queue/queue.ts';
+import { type CallKeyPair, cancelFound, holdCalls, lapseBatch, lapsesAt, stopCalls, sweepBatchSize, unlocked } from '../queue/queue.ts';
 import { readContacts } from './contact-limits.ts';
 import { countLive } from './live-calls.ts';
 import { claimAhead, isPacedBy, keepPace, latestNextOfAll, lockScopes, type PaceRow, paceClock, paceTimeSql, spread } from './pace.ts';
@@ -273,6 +273,7 @@ type JudgedCalls = {
   open: OpenCall[];
   held: Map<string, { until: Millis; heldFor: HeldFor | null; calls: CallKeyPair[] }>;
   refused: { objection: Objection; key: CallKeyPair }[];
+  cancelled: Pick<PickedRow, 'campaign_id' | 'contact_id'>[];
   campaigns: CurrentRules['campaigns'];
   /** The locked scopes with a pace or contact limits. */
   scopes: ReadonlyMap<string, PaceRow>;
@@ -306,8 +307,9 @@ async function judgeCalls(
   rows: readonly PickedRow[],
   { now, serverPace = null, mayLock }: Pick<Claim, 'now' | 'serverPace' | 'mayLock'>,
 ): Promise<JudgedCalls> {
-  const { rulesFor, campaigns, hasStops } = await rules.current(rows, trx);
+  const { rulesFor, campaigns, hasStops, hasCallsLeft } = await rules.current(rows, trx);
   const stopped = new Set(hasStops ? await lane.query<{ scope_id: string }>('SELECT scope_id FROM dialing_stops', [], trx).then(ids) : []);
+  const revoked = hasCallsLeft ? await findRevoked(lane, trx, rows) : new Set<string>();
   const forServer = serverPace === null ? [] : [{ ...serverPace, scopeId: '', accountId: null, campaignId: null }];
   const pacesOf = (row: PickedRow) => (row.handoff === 'taken' ? [] : [...forServer, ...rulesFor(row.campaign_id).paces]);
   const limited = rows.filter((row) => rulesFor(row.campaign_id).contactLimits !== null && !mayBeTaken(row));
@@ -318,7 +320,7 @@ async function judgeCalls(
   if (shared.length > 0 && !mayLock) throw new LockNeeded();
   const scopes = await lockScopes(trx, lane, shared);
   const contacts = await contactTimes(root, limited, rulesFor, now, { lane, trx });
-  const judged: JudgedCalls = { open: [], held: new Map(), refused: [], campaigns, scopes };
+  const judged: JudgedCalls = { open: [], held: new Map(), refused: [], cancelled: [], campaigns, scopes };
   for (const row of rows) {
     const key: CallKeyPair = [row.campaign_id, row.contact_id];
     const isLive = mayBeTaken(row);
@@ -326,6 +328,10 @@ async function judgeCalls(
     // If a provider already has the call, there's nothing left to decide, because the claim only asks for its outcome.
     if (row.handoff === 'taken' || row.phone === null) {
       judged.open.push({ ...open, stopped: null, paces: [] });
+      continue;
+    }
+    if (!isLive && revoked.has(row.api_key_id)) {
+      judged.cancelled.push({ campaign_id: row.campaign_id, contact_id: row.contact_id });
       continue;
     }
     const campaign = campaigns.get(row.campaign_id);
@@ -346,6 +352,13 @@ async function judgeCalls(
     else judged.refused.push({ objection: judgement, key });
   }
   return judged;
+}
+
+/** Returns the keys of these calls that were revoked with their calls, which haven't all been cancelled yet. */
+async function findRevoked(lane: Lane, trx: Knex.Transaction, rows: readonly PickedRow[]): Promise<Set<string>> {
+  const keyIds = [...new Set(rows.map((row) => row.api_key_id))];
+  const marked = `SELECT id FROM revoked_api_keys WHERE cancelling_since IS NOT NULL AND id IN (${keyIds.map(() => '?')})`;
+  return new Set((await lane.query<{ id: string }>(marked, keyIds, trx)).map(({ id }) => id));
 }
 
 const ids = (rows: readonly { scope_id: string }[]) => rows.map(({ scope_id }) => scope_id);
@@ -418,11 +431,11 @@ const closedNow = 'Calling hours have ended.';
 async function moveStopped(
   database: Lane,
   trx: Knex.Transaction,
-  { held, refused }: JudgedCalls,
+  { held, refused, cancelled }: JudgedCalls,
   now: Millis,
   onStopped: OnStopped,
 ): Promise<number> {
-  let moved = 0;
+  let moved = cancelled.length === 0 ? 0 : await cancelFound(database, cancelled, { at: now, locked: 'skip' }, trx);
   for (const { until, heldFor, calls } of held.values()) moved += await holdCalls(database, trx, calls, until, heldFor);
   for (const { objection, key } of refused) {
     const detail = describeObjection(objection);

@@ -12,7 +12,7 @@ import { type Lane, type Lanes, requireSeen, type Value } from '../engine/databa
 import type { DialingStopRow } from '../engine/tables.ts';
 import { markChanged } from '../protection/rules.ts';
 import { isAt } from '../queue/call-stages.ts';
-import { cancelForGood, countUndialed, isInScope } from '../queue/queue.ts';
+import { cancelForGood, cancelSoon, countUndialed, isInScope } from '../queue/queue.ts';
 import { countLive, dialingSql } from './live-calls.ts';
 
 /** In ms: how long a stop waits for hand-offs. Each ends at most `dialingLimits.answer` after its claim, and then its result is saved. */
@@ -24,19 +24,19 @@ export function stopStore({ console: database, background }: Lanes): StopStore {
 
   return {
     async stop(stop, cancelling, event, rest) {
-      const row = toRow(stop, cancelling);
+      const row = toRow(stop, cancelling !== false);
       const isNew = await write.transaction(async (trx) => {
         const added = await trx('dialing_stops').insert(row).onConflict('scope_id').ignore().returning('id');
         const there = () => trx('dialing_stops').where({ scope_id: row.scope_id });
         const raised =
           added.length === 0 && (await there().whereIn('by_type', typesBelow(row.by_type)).update({ by_type: row.by_type })) > 0;
-        if (added.length > 0 || cancelling || raised) await recordAudit(trx, event);
-        if (added.length === 0 && cancelling) await there().update({ cancelling_since: stop.at });
+        if (added.length > 0 || cancelling !== false || raised) await recordAudit(trx, event);
+        if (added.length === 0 && cancelling !== false) await there().update({ cancelling_since: stop.at });
         return added.length > 0;
       });
       await requireSeen(database);
       await awaitHandoffs(background, stop, rest);
-      if (cancelling) await cancelFor(background, row, { rest });
+      if (cancelling !== false) await cancelFor(background, row, cancelling === 'soon' ? cancelSoon : cancelForGood);
       const [current = stop] = isNew ? [] : await select(database, 's.scope_id = ?', [row.scope_id]);
       return { stop: current, isNew };
     },
@@ -66,7 +66,7 @@ export function stopStore({ console: database, background }: Lanes): StopStore {
     async finishCancelling(signal) {
       let cancelled = 0;
       const rows: DialingStopRow[] = await background.read('dialing_stops').whereNotNull('cancelling_since');
-      for (const row of rows) cancelled += await cancelFor(background, row, { signal });
+      for (const row of rows) cancelled += await cancelFor(background, row, (...calls) => cancelForGood(...calls, { signal }));
       return cancelled;
     },
   };
@@ -136,17 +136,22 @@ async function awaitHandoffs(
   }
 }
 
-/** Cancels the calls that were queued at the time of a stop. */
-async function cancelFor(database: Lane, row: DialingStopRow, how?: Parameters<typeof cancelForGood>[3]): Promise<number> {
+/** Cancels the calls that were queued at the time of a stop. @returns the number of calls, as far as it's known */
+async function cancelFor(
+  database: Lane,
+  row: DialingStopRow,
+  cancel: (...calls: Parameters<typeof cancelSoon>) => Promise<number | boolean | null> = cancelForGood,
+): Promise<number> {
   const { cancelling_since: at } = row;
   if (at === null) return 0;
   // The clock of the core where a call was placed may be ahead of that of the core where dialing was stopped.
   const calls = { scope: row.scope, scopeId: row.scope_id, placedUntil: plus(at, clockSkew.toMillis()) };
-  const cancelled = await cancelForGood(database, calls, at, how);
+  const cancelled = await cancel(database, calls, at);
   if (cancelled === null)
     throw new Problem('unavailable', "Dialing is stopped, but some queued calls aren't cancelled yet. Repeat the request.", {
       retryAfter: 5,
     });
+  if (cancelled === false) return 0;
   await database.write('dialing_stops').where({ scope_id: row.scope_id, cancelling_since: at }).update({ cancelling_since: null });
-  return cancelled;
+  return Number(cancelled);
 }

@@ -11,7 +11,7 @@ import type { Lane, Lanes } from '../engine/database.ts';
 import { countRows, inChunks, required } from '../engine/database.ts';
 import { readSql } from '../engine/sql-file.ts';
 import type { ApiKeyRow, KeyUsageRow, UserRow } from '../engine/tables.ts';
-import { cancelForGood, countQueued, type KeysWithCalls, keysHandingOff } from '../queue/queue.ts';
+import { cancelForGood, cancelSoon, countQueued, type KeysWithCalls, keysHandingOff } from '../queue/queue.ts';
 import { effectiveTimeZone, parseLimits, reachedAccount, reachedPartner } from './authorization.ts';
 
 /**
@@ -373,15 +373,14 @@ export async function revokeKeys(
 
 /**
  * Cancels the queued calls of revoked keys, if the options say so. The keys stay marked until this is done and none of their calls is being
- * handed off. If this fails or the process dies, housekeeping finishes it.
+ * handed off. If this fails, takes too long for 'soon' or the process dies, housekeeping finishes it.
  *
  * @throws CallsNotCancelled if housekeeping has to finish it
  */
 export async function cancelInFlight(database: Lane, ids: readonly string[], options: RevokeOptions): Promise<void> {
-  if (options.cancelQueuedCalls !== true || ids.length === 0) return;
-  await orLater(async () => {
-    await cancelAll(database, { ids }, options.at);
-    await unmark(database, { ids }, ids, options.at);
+  if (ids.length === 0) return;
+  await orLater(options, async (cancel) => {
+    if (await cancel(database, { ids }, options.at)) await unmark(database, { ids }, ids, options.at);
   });
 }
 
@@ -390,12 +389,16 @@ export async function cancelInFlight(database: Lane, ids: readonly string[], opt
  * rest.
  */
 export async function cancelDeletedUsersCalls(database: Lane, creatorId: string, options: RevokeOptions): Promise<void> {
-  if (options.cancelQueuedCalls === true) await orLater(() => cancelAll(database, { creatorId }, options.at));
+  await orLater(options, (cancel) => cancel(database, { creatorId }, options.at));
 }
 
-async function orLater(cancel: () => Promise<unknown>): Promise<void> {
+type Cancel = (database: Lane, keys: KeysWithCalls, at: Millis) => Promise<boolean>;
+
+/** @param work cancels as the options say. `cancel` returns whether all calls are cancelled */
+async function orLater({ cancelQueuedCalls }: RevokeOptions, work: (cancel: Cancel) => Promise<unknown>): Promise<void> {
+  if (cancelQueuedCalls === false || cancelQueuedCalls === 'later') return;
   try {
-    await cancel();
+    await work(async (...keys) => (cancelQueuedCalls === true ? (await cancelAll(...keys)) >= 0 : inTime(await cancelSoon(...keys))));
   } catch (cause) {
     throw new CallsNotCancelled('unavailable', notCancelled, { cause, retryAfter: 60 });
   }
@@ -421,7 +424,10 @@ export async function finishCancelling(database: Lane, at: Millis, signal?: Abor
 }
 
 async function cancelAll(database: Lane, keys: KeysWithCalls, at: Millis, signal?: AbortSignal): Promise<number> {
-  const cancelled = await cancelForGood(database, keys, at, { signal });
+  return inTime(await cancelForGood(database, keys, at, { signal }));
+}
+
+function inTime<Result>(cancelled: Result | null): Result {
   if (cancelled === null) throw new Error("A statement that writes calls didn't finish in time.");
   return cancelled;
 }

@@ -246,16 +246,18 @@ export function knownRules(database: Lane): KnownRules {
         rulesFor: (campaignId) => current.get(campaignId) ?? defaultRules,
         campaigns: new Map(Array.from(rows, ([id, row]) => [id, toCampaign(row)])),
         hasStops: [...rows.values()].some(({ has_stops }) => Boolean(has_stops)),
+        hasCallsLeft: [...rows.values()].some(({ has_calls_left }) => Boolean(has_calls_left)),
       };
     },
   };
 }
 
-/** @property hasStops whether anything is stopped, anywhere */
+/** @property hasStops whether anything is stopped, anywhere @property hasCallsLeft whether calls of a revoked key have yet to be cancelled */
 export type CurrentRules = {
   rulesFor: (campaignId: string) => CampaignRules;
   campaigns: ReadonlyMap<string, CallCampaign>;
   hasStops: boolean;
+  hasCallsLeft: boolean;
 };
 
 type CurrentRow = { id: string; name: string; settings: string | null; account_id: string; account_name: string } & {
@@ -263,6 +265,7 @@ type CurrentRow = { id: string; name: string; settings: string | null; account_i
   partner_name: string;
   rules_version: number | null;
   has_stops: number | boolean;
+  has_calls_left: number | boolean;
 };
 
 /** Reads campaigns, and the version of the rules that apply to each. */
@@ -271,7 +274,8 @@ async function readCampaigns(database: Lane, campaignIds: readonly string[], trx
   for (const ids of inChunks(campaignIds)) {
     const rows = await database.query<CurrentRow>(
       `SELECT c.id, c.name, c.settings, a.id AS account_id, a.name AS account_name, p.id AS partner_id, p.name AS partner_name,
-         p.rules_version, EXISTS (SELECT 1 FROM dialing_stops) AS has_stops
+         p.rules_version, EXISTS (SELECT 1 FROM dialing_stops) AS has_stops,
+         EXISTS (SELECT 1 FROM revoked_api_keys WHERE cancelling_since IS NOT NULL) AS has_calls_left
        FROM campaigns c CROSS JOIN accounts a CROSS JOIN partners p
        WHERE c.id IN (${ids.map(() => '?')}) AND a.id = c.account_id AND p.id = a.partner_id`,
       ids,

@@ -111,8 +111,8 @@ const cancelBatchSize = 1_000;
  */
 const pause = 5;
 
-/** @property size the number of calls in one transaction @property rest passes the time between two transactions */
-type Cancelling = { signal?: AbortSignal | undefined; size?: number; rest?: ((ms: number) => Promise<void>) | undefined };
+/** @property size the number of calls in one transaction */
+type Cancelling = { signal?: AbortSignal | undefined; size?: number };
 
 /** Cancels in short transactions, so that others can write in between. @returns the number of cancelled calls */
 export function cancelQueued(database: Lane, calls: CallsToCancel, at: Millis, how: Cancelling = {}): Promise<number> {
@@ -128,6 +128,24 @@ export async function cancelForGood(database: Lane, calls: CallsToCancel, at: Mi
   const cancelled = await cancelQueued(database, calls, at, how);
   // Once the batches have ended, no more calls can be added.
   return (await database.awaitWriters()) ? cancelled + (await cancelQueued(database, calls, at, how)) : null;
+}
+
+/** In ms: how long a response waits for the calls of a revoked key, a deleted user or a stop to be cancelled. A million take a minute. */
+export const soon = { ms: 700 };
+
+/**
+ * Cancels calls, but for no longer than `soon`. Housekeeping has to cancel the rest, and until then, claims cancel them instead.
+ *
+ * @returns whether all are cancelled; null if a batch or a claim that began before doesn't end in time
+ */
+export async function cancelSoon(database: Lane, calls: CallsToCancel, at: Millis): Promise<boolean | null> {
+  const signal = AbortSignal.timeout(soon.ms);
+  try {
+    return (await cancelForGood(database, calls, at, { signal })) === null ? null : true;
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    return (await database.awaitWriters()) ? false : null;
+  }
 }
 
 async function cancelInLane(database: Lane, calls: CallsToCancel, at: Millis, how: Cancelling): Promise<number> {
@@ -148,7 +166,7 @@ type Options = Cancelling & { at: Millis; locked: 'skip' | 'wait' };
 
 /** Reads the queue once, from start to end. @returns the number of cancelled calls */
 async function cancelOnce(database: Lane, calls: CallsToCancel, options: Options): Promise<number> {
-  const { signal, size = cancelBatchSize, rest = setTimeout } = options;
+  const { signal, size = cancelBatchSize } = options;
   let cancelled = 0;
   for (let after = start; ; ) {
     signal?.throwIfAborted();
@@ -157,7 +175,7 @@ async function cancelOnce(database: Lane, calls: CallsToCancel, options: Options
     if (!last) return cancelled;
     cancelled += await cancelFound(database, found, options);
     after = position.map((column) => last[column]);
-    await rest(pause);
+    await setTimeout(pause);
   }
 }
 
