@@ -4,7 +4,8 @@ import { expect } from 'chai';
 import { Agent, request } from 'undici';
 import { freePort } from '../../scripts/support/postgres.ts';
 import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
-import { type CoreProcess, spawnCore } from '../support/core.ts';
+import { spawnCore } from '../support/core.ts';
+import { openOnce } from '../support/opened.ts';
 import { hasProxy, proxyKinds, startProxy } from '../support/proxies.ts';
 import { skip } from '../support/skip.ts';
 import { createKey, databaseWithTenants, onDemand, openDirect, password, signIn, somePhone } from '../support/tenants.ts';
@@ -32,34 +33,45 @@ it('the shipped proxies close idle connections to a core before the core does, s
 });
 
 describe('two cores behind a proxy configured as in core/deploy', () => {
-  after(() => agent.close());
+  // The cores, the database and the key are the same behind each proxy.
+  const its = openOnce(async () => {
+    const ports = { port: await freePort(), managementPort: await freePort() };
+    const { database, tenants } = await databaseWithTenants('sqlite');
+    const start = (host: string) =>
+      spawnCore(database, {
+        ...{ HOST: host, PORT: String(ports.port), MANAGEMENT_HOST: host, MANAGEMENT_PORT: String(ports.managementPort) },
+        ...{ TRUSTED_PROXIES: '127.0.0.1', DRAIN_DELAY: '5' },
+      });
+    const direct = await openDirect(database);
+    const first = await start('127.0.0.1');
+    const cores = new Map([
+      ['127.0.0.1', first],
+      ['127.0.0.2', await start('127.0.0.2')],
+    ]);
+    const { keyValue } = await createKey(first.url, await signIn(first.url, 'ada@example.com'));
+    const close = async () => {
+      for (const core of cores.values()) await core.stop();
+      await direct.close();
+      await agent.close();
+    };
+    return { ports, tenants, start, direct, cores, keyValue, close };
+  });
 
+  let placed = 0;
+  let cancelled = 0;
   for (const kind of proxyKinds) {
     it(`don't lose a request or accept one twice while they restart one at a time, with ${kind}`, async function () {
       this.timeout(120_000);
       if (!hasOpenssl) skip(this, "openssl isn't installed");
       if (!hasProxy(kind)) skip(this, `${kind} isn't installed`);
-      const ports = { port: await freePort(), managementPort: await freePort() };
-      const { database, tenants } = await databaseWithTenants('sqlite');
-      const start = (host: string) =>
-        spawnCore(database, {
-          ...{ HOST: host, PORT: String(ports.port), MANAGEMENT_HOST: host, MANAGEMENT_PORT: String(ports.managementPort) },
-          ...{ TRUSTED_PROXIES: '127.0.0.1', DRAIN_DELAY: '5' },
-        });
-      const direct = await openDirect(database);
-      const cores = new Map<string, CoreProcess>();
-      for (const host of ['127.0.0.1', '127.0.0.2']) cores.set(host, await start(host));
+      const { ports, tenants, start, direct, cores, keyValue } = its;
       // The proxy is started last, because it marks cores that aren't running yet as unhealthy.
       const proxy = await startProxy(kind, ports, selfSignedCertificate());
-      const [first] = cores.values();
-      const { keyValue } = await createKey(first?.url ?? '', await signIn(first?.url ?? '', 'ada@example.com'));
       await until(async () => (await send({ method: 'GET', url: proxy.url }).catch(() => null))?.status === 200);
 
       const calls = onDemand(proxy.url, tenants.campaign.id);
       const headers = { 'X-API-Key': keyValue };
       const failures: unknown[] = [];
-      let placed = 0;
-      let cancelled = 0;
       let isOver = false;
       const load = async () => {
         while (!isOver) {
@@ -101,10 +113,9 @@ describe('two cores behind a proxy configured as in core/deploy', () => {
         body: { email: 'tom@example.com', password },
       });
       await proxy.stop();
-      for (const core of cores.values()) await core.stop();
-      const rows: { state: string }[] = await direct.storage.database.read('calls').select('state');
-      const addresses = await direct.storage.database.read('audit_events').whereNot({ address: 'local' }).distinct().pluck('address');
-      await direct.close();
+      const { read } = direct.storage.database;
+      const rows: { state: string }[] = await read('calls').select('state');
+      const addresses = await read('audit_events').whereNot({ address: 'local' }).distinct().pluck('address');
       expect(failures.length, JSON.stringify(failures[0])).to.equal(0);
       expect(proxy.stderrLines.join('')).not.to.contain(keyValue);
       expect([rows.length, rows.filter(({ state }) => state === 'cancelled').length]).to.deep.equal([placed, cancelled]);
