@@ -440,10 +440,10 @@ export type DoNotCallStore = {
   /**
    * Adds numbers to a do-not-call list. A number that's already there keeps its original date, and gets the new end date if that's later.
    *
-   * @returns how many were new, and how many calls to these numbers are being dialed
+   * @returns the numbers that were already there, and how many calls to these numbers are being dialed
    * @throws Problem `unavailable` if the numbers were added but a claim that might not have seen them is still running
    */
-  addNumbers(added: NewDoNotCall, now: Millis, event: AuditEvent | null): Promise<{ added: number; known: number; beingDialed: number }>;
+  addNumbers(added: NewDoNotCall, now: Millis, event: AuditEvent | null): Promise<{ known: string[]; beingDialed: number }>;
   /**
    * Adds any number of numbers to a do-not-call list, in short transactions. The first one records the event.
    *

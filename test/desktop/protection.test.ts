@@ -27,7 +27,15 @@ describeBrowser("the console's Protection screen", () => {
     const { page } = harness;
     await openAs('partner');
     await add('Phone\n+49 30 12345678\n+33 1 23 45 67 89');
-    await page.getByText('Added 2 numbers.').first().waitFor();
+    const dialog = page.getByRole('dialog', { name: 'Result of each line' });
+    await dialog.getByText('Added 2 numbers.').waitFor();
+    expect(await dialog.getByRole('row').allInnerTexts()).to.deep.equal([
+      'Line\tNumber\tResult',
+      '1\tPhone\tSkipped: not a number',
+      '2\t+49 30 12345678\tAdded',
+      '3\t+33 1 23 45 67 89\tAdded',
+    ]);
+    await button('Close').click();
     await row('+493012345678').getByText('Pat Partner').waitFor();
     await page.getByLabel('Search by number').fill('+49 (0)30');
     await row('+33123456789').waitFor({ state: 'detached' });
@@ -50,7 +58,7 @@ describeBrowser("the console's Protection screen", () => {
     await page.getByText('Line 2: nobody: Must be a phone number.').waitFor();
     await page.getByLabel('Phone numbers').fill('0049 30 12345678\n00493012345679');
     await button('Add').click();
-    await page.getByText('Added 2 numbers.').first().waitFor();
+    await button('Close').click();
     await page.getByRole('columnheader', { name: 'Number' }).getByRole('button').click();
     for (const phone of ['+493012345678', '+493012345679']) await page.getByLabel(`Select ${phone}`).check();
     await button('Remove 2 numbers…').click();
@@ -65,6 +73,7 @@ describeBrowser("the console's Protection screen", () => {
     const { page } = harness;
     await openAs('partner');
     await add(Array.from({ length: 60 }, (_, n) => `+49301234${1000 + n}`).join('\n'));
+    await button('Close').click();
     await page.getByText('50 of 60 numbers').waitFor();
     await page.getByLabel('Search by number').fill('+493012341059');
     await page.getByText('1 number', { exact: true }).waitFor();

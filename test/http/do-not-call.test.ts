@@ -110,9 +110,18 @@ describe('a do-not-call list', () => {
       const phone = somePhone();
       await add([phone], { until: '2026-12-31', timeZone: 'Europe/Berlin' });
       clock.advance({ days: 1 });
-      expect((await add([phone, phone], { reason: 'complaint' })).json).to.deep.equal({ added: 0, known: 1, beingDialed: 0 });
+      expect((await add([phone, phone], { reason: 'complaint' })).json).to.include({ added: 0, known: 1, beingDialed: 0 });
       const [entry] = (await list(`?search=${encodeURIComponent(phone)}`)).entries;
       expect(entry).to.include({ phone, reason: 'asked', createdAt: '2026-11-21T09:00:00.000Z', endsAt: null });
+    });
+
+    it('names the numbers that it already had, as they were sent', async () => {
+      const [known, other] = [somePhone(), somePhone()];
+      await add([known], { until: '2026-12-31' });
+      const [spaced, local] = [`${known.slice(0, 6)} ${known.slice(6)}`, `0${known.slice(3)}`];
+      expect((await add([spaced, other, local, other], { country: 'DE' })).json).to.deep.equal({
+        ...{ added: 1, known: 1, knownPhones: [spaced, local], beingDialed: 0 },
+      });
     });
 
     it('adds no audit event if it changes nothing', async () => {
@@ -120,7 +129,9 @@ describe('a do-not-call list', () => {
       const countEvents = () => harness.direct.storage.database.read('audit_events').where({ action: 'do-not-call.added' }).count();
       await add([phone], { until: '2026-12-31' });
       const [before, again, after] = [await countEvents(), await add([phone], { until: '2026-12-30' }), await countEvents()];
-      expect([again.status, again.json, after]).to.deep.equal([201, { added: 0, known: 1, beingDialed: 0 }, before]);
+      expect([again.status, again.json, after]).to.deep.equal([
+        ...[201, { added: 0, known: 1, knownPhones: [phone], beingDialed: 0 }, before],
+      ]);
       await add([phone]);
       expect(await countEvents(), 'a later end').not.to.deep.equal(before);
     });

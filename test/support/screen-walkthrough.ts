@@ -208,8 +208,11 @@ export async function* visitProtection<Shown extends EnginePage>({
   await button('Add').click();
   await page.getByText('12: Must be').waitFor();
   yield stop('add-to-do-not-call');
-  await page.getByLabel('Phone numbers').fill('+49 30 12345678');
+  await page.getByLabel('Phone numbers').fill('+49 30 12345678\n0049 30 12345678');
   await button('Add').click();
+  await page.getByText('Same number as on line 1').waitFor();
+  yield stop('result-of-each-line');
+  await button('Close').click();
   await page.getByRole('grid').waitFor();
   yield stop('do-not-call');
   yield* dialog('opt-outs', 'Opt-outs…', page.getByText('If someone opts out'));

@@ -47,6 +47,8 @@ export const addedNumbersSchema = z.object({
   added: z.number().int(),
   /** Numbers that were already on the list. */
   known: z.number().int(),
+  /** Those numbers, as they were sent. Omitted if there are none. */
+  knownPhones: z.array(z.string()).optional(),
   /** Calls to these numbers that are being dialed, and can no longer be stopped. */
   beingDialed: z.number().int(),
   /** Numbers of a possible length that aren't valid, because they're old, or newer than our data. They're on the list, too. */

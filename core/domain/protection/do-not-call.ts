@@ -18,8 +18,11 @@ import type { Ports, ProtectionAccess } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { isCountry, notACountry } from './numbers.ts';
 
-/** @property notValid how many of the numbers aren't valid in today's numbering plans */
-type Added = { added: number; known: number; beingDialed: number; notValid?: number };
+/**
+ * @property knownPhones the numbers that were already there, as they were sent
+ * @property notValid how many of the numbers aren't valid in today's numbering plans
+ */
+type Added = { added: number; known: number; knownPhones?: string[]; beingDialed: number; notValid?: number };
 
 /**
  * Adds numbers to the do-not-call list of an account or partner. Account users can add to their account's.
@@ -33,7 +36,7 @@ export async function addNumbers(ports: Ports, { viewer, actor }: Caller, input:
   const endsAt = until === undefined ? null : instant(endOfDay(until, timeZone));
   if (endsAt !== null && endsAt < now) throw invalidField('until', 'Must not be in the past.');
   if (country !== undefined && !isCountry(country)) throw invalidField('country', notACountry);
-  const read = texts.map((text) => readPhone(text, { country, accept: 'possible' }));
+  const read = texts.map((text) => ({ text, ...readPhone(text, { country, accept: 'possible' }) }));
   const errors = read.flatMap((each, index): FieldError[] => ('reason' in each ? [{ path: `phones.${index}`, message: each.reason }] : []));
   const [error] = errors;
   if (error) throw new Problem('invalid', `Invalid body at ${error.path}: ${error.message}`, { errors: errors.slice(0, maxErrors) });
@@ -54,9 +57,15 @@ export async function addNumbers(ports: Ports, { viewer, actor }: Caller, input:
     createdBy: actor.who && { id: actor.who.id, name: actor.who.name },
   } as const;
   const event = auditEvent(ports, actor, 'do-not-call.added', subject, owner);
-  const result = await ports.stores.doNotCall.addNumbers({ ...entry, createdAt: now, numbers }, now, event);
+  const { known, beingDialed } = await ports.stores.doNotCall.addNumbers({ ...entry, createdAt: now, numbers }, now, event);
   ports.onDoNotCallAdded();
-  return { ...result, ...(notValid > 0 && { notValid }) };
+  const wereThere = new Set(known);
+  const knownPhones = read.flatMap((each) => ('phone' in each && wereThere.has(each.phone) ? [each.text] : []));
+  return {
+    ...{ added: numbers.length - known.length, known: known.length, beingDialed },
+    ...(known.length > 0 && { knownPhones }),
+    ...(notValid > 0 && { notValid }),
+  };
 }
 
 const maxErrors = 50;

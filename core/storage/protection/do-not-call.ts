@@ -22,7 +22,7 @@ export function doNotCallStore({ console: database, lists, background }: Lanes):
   const { read, write } = database;
   return {
     async addNumbers(added, now, event) {
-      const { added: count } = await write.transaction(async (trx) => {
+      const { isNew } = await write.transaction(async (trx) => {
         const inserted = await insertNumbers(trx, added, now);
         // Adding known numbers again changes nothing, so it mustn't add an event that stays.
         if (event && inserted.written > 0) await recordAudit(trx, event);
@@ -30,7 +30,8 @@ export function doNotCallStore({ console: database, lists, background }: Lanes):
       });
       await requireSeen(database);
       const phones = added.numbers.map(({ phone }) => phone);
-      return { added: count, known: added.numbers.length - count, beingDialed: await countBeingDialed(database, added.owner, phones) };
+      const known = added.numbers.filter((number) => !isNew(number)).map(({ phone }) => phone);
+      return { known, beingDialed: await countBeingDialed(database, added.owner, phones) };
     },
 
     async importNumbers(entry, numbers, now, event) {
@@ -213,24 +214,23 @@ export async function* accountsIn({ read }: Lane, { accountId, partnerId }: Owni
 /** The number of entries in one statement, because databases limit the number of parameters. */
 const insertBatchSize = 100;
 type NewNumber = NewDoNotCall['numbers'][number];
-type Written = { added: number; written: number };
+/** @property added how many entries are new @property written how many are either new or now last longer */
+type Written = { added: number; written: number; isNew: (number: NewNumber) => boolean };
 
 /**
  * Adds numbers to a list, marks the scope as having a list, increases the version of the partner's lists, and requests that queued calls in
  * the scope be checked.
- *
- * @returns how many entries are new, and how many are either new or now last longer
  */
 export async function insertNumbers(trx: Knex.Transaction, entry: NewDoNotCall, now: Millis): Promise<Written> {
   const { owner } = entry;
   const scopeId = owner.accountId ?? owner.partnerId;
   // Sort the numbers, so that two processes that add the same ones wait for each other instead of deadlocking.
   const rows = entry.numbers.toSorted((a, b) => (a.phone < b.phone ? -1 : 1)).map((number) => toRow(entry, scopeId, number));
-  const ids = new Set(rows.map(({ id }) => id));
-  const written: string[] = [];
+  const written = new Set<string>();
   for (let start = 0; start < rows.length; start += insertBatchSize)
-    written.push(...(await insertBatch(trx, scopeId, rows.slice(start, start + insertBatchSize), now)));
-  const result = { added: written.filter((id) => ids.has(id)).length, written: written.length };
+    for (const id of await insertBatch(trx, scopeId, rows.slice(start, start + insertBatchSize), now)) written.add(id);
+  const isNew = ({ id }: Pick<NewNumber, 'id'>) => written.has(id);
+  const result = { added: rows.filter(isNew).length, written: written.size, isNew };
   const [first] = rows;
   if (!first) return result;
   await trx(owner.accountId === null ? 'partners' : 'accounts')

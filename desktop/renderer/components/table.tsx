@@ -71,7 +71,7 @@ const widths = {
 } as const;
 
 /** A column's width. In pages of a medium width, the style sheet gives some columns another one. */
-export function Col({ width, class: className = '' }: { width?: 'name' | keyof typeof widths; class?: string }) {
+function Col({ width, class: className = '' }: { width?: 'name' | keyof typeof widths; class?: string }) {
   const style = width === undefined || width === 'name' ? {} : { '--width': widths[width] };
   return <col class={`${width ?? ''} ${className}`} style={style} />;
 }
@@ -396,9 +396,12 @@ function rowId(id: string): string {
   return `${rowPrefix}${id}`;
 }
 
-/** Moves the focus to a row once it's rendered, or to the heading if there is no row. */
+/**
+ * Moves the focus to a row as soon as it's rendered, or to the heading if there is no row. In the next frame, it could take the focus from a
+ * user who has already started to type somewhere else.
+ */
 export function focusRow(id: string | null): void {
-  requestAnimationFrame(() => {
+  queueMicrotask(() => {
     const row = id === null ? null : document.getElementById(rowId(id));
     row?.scrollIntoView({ block: 'nearest' });
     (row ?? document.querySelector<HTMLElement>('main h1'))?.focus();
@@ -421,3 +424,49 @@ addEventListener('beforeprint', () => {
 addEventListener('afterprint', () => {
   isPrinting.value = false;
 });
+
+type ShortTableProps = {
+  /** The labels of the columns, with their widths. The first column names the row. */
+  head: readonly (readonly [label: string, width?: keyof typeof widths])[];
+  rows: readonly (readonly ComponentChildren[])[];
+  /** Whether the cells of a row stand below each other in a narrow window. */
+  stacks?: boolean;
+};
+
+/** Shows a few facts of each row in a dialog. */
+export function ShortTable({ head, rows, stacks = false }: ShortTableProps) {
+  return (
+    <div class="short-table">
+      <table class={stacks ? 'stacks' : undefined}>
+        <colgroup>
+          {head.map(([label, width]) => (
+            <Col key={label} {...(width && { width })} />
+          ))}
+        </colgroup>
+        <thead>
+          <tr>
+            {head.map(([label]) => (
+              <th key={label} scope="col">
+                {label}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(([name, ...cells], row) => (
+            <tr key={row}>
+              <th scope="row">
+                <bdi>{name}</bdi>
+              </th>
+              {cells.map((cell, column) => (
+                <td key={column} data-label={head[column + 1]?.[0]}>
+                  <bdi>{cell}</bdi>
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

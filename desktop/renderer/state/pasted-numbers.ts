@@ -9,13 +9,15 @@ import { pluralize } from './format.ts';
 /** A number as it's written. */
 type WrittenNumber = { line: number; text: string };
 type Problem = { line: number; message: string };
+/** @property skipped lines without a number, which can only be a header or an empty cell */
+type WrittenNumbers = { numbers: WrittenNumber[]; problems: Problem[]; skipped: WrittenNumber[] };
 
 /**
  * Returns everything in a pasted text that could be a phone number: each part with a digit between line breaks, commas, semicolons and tabs.
  * A line without any is a problem, unless it's the first one, which may be a header.
  * If the text is a table whose header names the column with the numbers, returns only those, and the lines with others as problems.
  */
-export function readNumbers(pasted: string): { numbers: WrittenNumber[]; problems: Problem[] } {
+export function readNumbers(pasted: string): WrittenNumbers {
   const text = pasted.replace(/^\uFEFF+/, '');
   const list = openTable(text);
   if (list) return readList(list, text);
@@ -27,12 +29,12 @@ export function readNumbers(pasted: string): { numbers: WrittenNumber[]; problem
       .map((part) => part.replace(/^[\s="']+|[\s"]+$/g, ''))
       .filter((part) => /\p{Nd}/u.test(part)),
   }));
-  const isHeader = (line: number) => lines.find(({ content }) => content !== '')?.line === line;
+  const first = lines.find(({ content }) => content !== '')?.line;
+  const others = lines.filter(({ content, numbers }) => numbers.length === 0 && content !== '');
   return {
     numbers: lines.flatMap(({ line, numbers }) => numbers.map((number) => ({ line, text: number }))),
-    problems: lines.flatMap(({ line, content, numbers }) =>
-      numbers.length > 0 || content === '' || isHeader(line) ? [] : [{ line, message: `${content}: Must be a phone number.` }],
-    ),
+    problems: others.flatMap(({ line, content }) => (line === first ? [] : [{ line, message: `${content}: Must be a phone number.` }])),
+    skipped: others.flatMap(({ line, content }) => (line === first ? [{ line, text: content }] : [])),
   };
 }
 
@@ -47,13 +49,15 @@ function openTable(text: string): PhoneList | null {
   }
 }
 
-function readList(list: PhoneList, text: string): { numbers: WrittenNumber[]; problems: Problem[]; empty: number } {
+function readList(list: PhoneList, text: string): WrittenNumbers {
   const reader = list.createReader();
   const lines = [...reader.push(text), ...reader.end()];
   return {
     numbers: lines.flatMap(({ line, numbers }) => numbers.map((number) => ({ line, text: number }))),
     problems: lines.flatMap(({ line, question }) => (question === null ? [] : [{ line, message: question }])),
-    empty: lines.filter(({ numbers, question }) => numbers.length === 0 && question === null).length,
+    skipped: lines.flatMap(({ line, cells, numbers, question }) =>
+      numbers.length === 0 && question === null ? [{ line, text: cells.filter((cell) => cell !== '').join(', ') }] : [],
+    ),
   };
 }
 
@@ -79,11 +83,11 @@ export async function readFile(file: Blob & { name: string }, column: string): P
     let text = '';
     for await (const chunk of source.chunks()) text += chunk;
     const list = openPhoneList(source, column === '' ? [] : [column], 'Choose it below.');
-    const { numbers, problems, empty } = readList(list, text);
+    const { numbers, problems, skipped } = readList(list, text);
     const columns = list.names.filter((name) => name !== '');
     if (problems.length > 0) return unread(`${describeProblems(problems)}\nChoose the column with the numbers.`, columns);
     if (numbers.length === 0) return unread(`${file.name} contains no phone numbers.`, columns);
-    const note = `Column ${list.columns.join(', ')}: ${pluralize(numbers.length, 'number')}${empty > 0 ? `, ${empty} empty` : ''}.`;
+    const note = `Column ${list.columns.join(', ')}: ${pluralize(numbers.length, 'number')}${skipped.length > 0 ? `, ${skipped.length} empty` : ''}.`;
     return { text: numbers.map((number) => number.text).join('\n'), note: [...source.notes, note].join(' '), problem: null, columns };
   } catch (error) {
     if (error instanceof UnclearColumn) return unread(error.message, error.names);
@@ -92,27 +96,32 @@ export async function readFile(file: Blob & { name: string }, column: string): P
   }
 }
 
+/** What became of a list. @property lines what became of each number or skipped line, in their order */
+export type AddedNumbers = AddedNumbersView & { lines: readonly (WrittenNumber & { result: string })[] };
+
 /**
  * Adds a list of any length, in several requests, once all of it has been checked. Adding a number twice does no harm, so a failed list can
  * be added again.
- *
- * @param problems why other lines of the list can't be read
  */
 export async function addChecked(
-  numbers: readonly WrittenNumber[],
-  problems: readonly Problem[],
+  { numbers, problems, skipped }: WrittenNumbers,
   country: string | undefined,
   add: (part: string[]) => Promise<Result<AddedNumbersView>>,
-): Promise<Result<AddedNumbersView>> {
+): Promise<Result<AddedNumbers>> {
   // Loaded only here, because it contains the numbering plans of all countries. If that fails, the core still checks each request.
-  const read = await import('#contract/calls/phone.ts').then(({ readPhone }) => readPhone).catch(() => null);
-  const readings = numbers.map(({ line, text }) => ({ line, text, reading: read?.(text, { country, accept: 'possible' }) }));
-  const invalid = readings.flatMap(({ line, text, reading }) =>
-    reading && 'reason' in reading ? [{ line, message: `${text}: ${reading.reason}` }] : [],
-  );
-  if (numbers.length === 0 || problems.length + invalid.length > 0) return { ok: false, failure: toFailure([...problems, ...invalid]) };
+  const readPhone = await import('#contract/calls/phone.ts').then((phone) => phone.readPhone).catch(() => null);
+  const read = numbers.map((number) => {
+    const reading = readPhone?.(number.text, { country, accept: 'possible' });
+    return { ...number, phone: number.text, isValid: true, reason: null, ...reading };
+  });
+  const invalid = read.flatMap(({ line, text, reason }) => (reason === null ? [] : [{ line, message: `${text}: ${reason}` }]));
+  if (numbers.length === 0 || problems.length + invalid.length > 0)
+    return { ok: false, failure: toFailure([...problems, ...invalid].sort(byLine)) };
   const sum = { added: 0, known: 0, beingDialed: 0, notValid: 0 };
-  const texts = [...new Set(numbers.map(({ text }) => text))];
+  const known = new Set<string>();
+  // A number may be written in several ways.
+  const same = Map.groupBy(read, ({ phone }) => phone);
+  const texts = [...same.values()].flatMap(([first]) => first?.text ?? []);
   for (let from = 0; from < texts.length; from += maxAddedNumbers) {
     const result = await add(texts.slice(from, from + maxAddedNumbers));
     if (!result.ok) return result;
@@ -120,8 +129,22 @@ export async function addChecked(
     sum.known += result.value.known;
     sum.beingDialed += result.value.beingDialed;
     sum.notValid += result.value.notValid ?? 0;
+    for (const phone of result.value.knownPhones ?? []) known.add(phone);
   }
-  return { ok: true, value: sum };
+  const describe = (each: (typeof read)[number]): string => {
+    const [first = each] = same.get(each.phone) ?? [];
+    if (first !== each) return `Same number as on line ${first.line}`;
+    return known.has(each.text) ? 'Was already on the list' : each.isValid ? 'Added' : 'Added, but isn’t valid today';
+  };
+  const lines = [
+    ...read.map((each) => ({ line: each.line, text: each.text, result: describe(each) })),
+    ...skipped.map((each) => ({ ...each, result: 'Skipped: not a number' })),
+  ];
+  return { ok: true, value: { ...sum, lines: lines.sort(byLine) } };
+}
+
+function byLine(a: Problem | WrittenNumber, b: Problem | WrittenNumber): number {
+  return a.line - b.line;
 }
 
 /** More than anyone fixes by hand. */

@@ -88,8 +88,9 @@ describe('a week of calling hours', () => {
 
 describe('pasted numbers', () => {
   const readTexts = (text: string) => readNumbers(text).numbers.map((number) => number.text);
-  const add = async (phones: string[]) => ({ ok: true, value: { added: phones.length - 1, known: 1, beingDialed: 1 } }) as const;
-  const written = (texts: string[]) => texts.map((text, index) => ({ line: index + 1, text }));
+  const add = async (phones: string[]) =>
+    ({ ok: true, value: { added: phones.length - 1, known: 1, knownPhones: phones.slice(0, 1), beingDialed: 1 } }) as const;
+  const written = (texts: string[]) => ({ numbers: texts.map((text, index) => ({ line: index + 1, text })), problems: [], skipped: [] });
 
   it('are all parts with a digit between line breaks, commas, semicolons and tabs', () => {
     expect(readTexts('Phone\r\n+49 30 1234, +49 30 1235;+49 30 1236\t+49 30 1237\n\n"\'+49 30 1238"\r="+49 30 1239"')).to.deep.equal([
@@ -114,33 +115,47 @@ describe('pasted numbers', () => {
   it('are sent in several requests if there are many, each once, and the counts are added', async () => {
     const sent: number[] = [];
     const numbers = Array.from({ length: 250 }, (_, index) => `+4930${1_000_000 + index}`);
-    const result = await addChecked(written([...numbers, '+4930 1000000', ...numbers]), [], undefined, async (part) => {
+    const result = await addChecked(written([...numbers, '+4930 1000000', ...numbers]), undefined, async (part) => {
       sent.push(part.length);
       return add(part);
     });
-    expect(sent).to.deep.equal([100, 100, 51]);
+    expect(sent).to.deep.equal([100, 100, 50]);
     expect(result.ok && describeAdded(result.value)).to.equal(
-      'Added 248 numbers. 3 numbers were already on the list. 3 calls to these numbers are being dialed now and can’t be stopped.',
+      'Added 247 numbers. 3 numbers were already on the list. 3 calls to these numbers are being dialed now and can’t be stopped.',
     );
   });
 
   it("are all checked before the first one is added, and quoted with their lines if they're invalid", async () => {
     const numbers = written([...Array.from({ length: 200 }, (_, index) => `+4930${1_000_000 + index}`), '12']);
-    const result = await addChecked(numbers, [{ line: 300, message: 'Unclear.' }], undefined, () => expect.fail('Sent.'));
+    const problems = [{ line: 300, message: 'Unclear.' }];
+    const result = await addChecked({ ...numbers, problems }, undefined, () => expect.fail('Sent.'));
     expect(!result.ok && result.failure.kind === 'refused' && result.failure.errors).to.deep.equal([
       {
         path: 'phones',
         message:
-          'Line 300: Unclear.\nLine 201: 12: Must be a phone number with its country code, such as +493012345678, unless the country is specified.',
+          'Line 201: 12: Must be a phone number with its country code, such as +493012345678, unless the country is specified.\nLine 300: Unclear.',
       },
     ]);
   });
 
   it('are all named if they’re invalid, because the user has to fix each of them', async () => {
     const invalid = Array.from({ length: 200 }, (_, index) => ({ line: index + 1, message: 'Unclear.' }));
-    const result = await addChecked(written(['+49301000000']), invalid, undefined, () => expect.fail('Sent.'));
+    const result = await addChecked({ ...written(['+49301000000']), problems: invalid }, undefined, () => expect.fail('Sent.'));
     const [error] = !result.ok && result.failure.kind === 'refused' ? result.failure.errors : [];
     expect(error?.message.split('\n')).to.deep.equal(invalid.map(({ line, message }) => `Line ${line}: ${message}`));
+  });
+
+  it('each get a result, as they were written, and no line is left out', async () => {
+    const text = 'Phone\n+49 30 1000000\n\n+52 1 55 1234 5678, 0049301000000\n+4930 1000001';
+    const result = await addChecked(readNumbers(text), undefined, add);
+    expect(result.ok && result.value.lines).to.deep.equal([
+      { line: 1, text: 'Phone', result: 'Skipped: not a number' },
+      { line: 2, text: '+49 30 1000000', result: 'Was already on the list' },
+      { line: 4, text: '+52 1 55 1234 5678', result: 'Added, but isn’t valid today' },
+      { line: 4, text: '0049301000000', result: 'Same number as on line 2' },
+      { line: 5, text: '+4930 1000001', result: 'Added' },
+    ]);
+    expect(readNumbers('Phone;Name\n;Ada\n+49301000000;Zoë').skipped).to.deep.equal([{ line: 2, text: 'Ada' }]);
   });
 
   it('are reported as added, together with those that aren’t valid and a call to them that can’t be stopped', () => {

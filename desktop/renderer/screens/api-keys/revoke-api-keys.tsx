@@ -1,4 +1,4 @@
-import type { ComponentChildren, TargetedMouseEvent } from 'preact';
+import { type ComponentChildren, Fragment, type TargetedMouseEvent } from 'preact';
 import { useState } from 'preact/hooks';
 import type { ApiKeyView, RevocationView, RevokedApiKeysView, RevokeReason } from '#contract/console/api-keys.ts';
 import { limits } from '#contract/limits.ts';
@@ -9,7 +9,7 @@ import { AlreadyRemoved, ConfirmDanger } from '../../components/confirm.tsx';
 import { Facts } from '../../components/details.tsx';
 import { SelectField, TextField } from '../../components/form.tsx';
 import { useList } from '../../components/list.tsx';
-import { Col } from '../../components/table.tsx';
+import { ShortTable } from '../../components/table.tsx';
 import { Day, ExpiryDay, Moment, Time } from '../../components/time.tsx';
 import { formatAddress } from '../../state/addresses.ts';
 import { hasExpired } from '../../state/api-keys.ts';
@@ -187,51 +187,33 @@ async function lookUpRevoked(ids: readonly string[]): Promise<LookedUp<RevokedAp
 function KeyTable({ apiKeys }: { apiKeys: readonly ApiKeyView[] }) {
   const hasOwners = apiKeys.some(({ owner }) => owner !== undefined);
   return (
-    <div class="short-table">
-      <table class="stacks">
-        <colgroup>
-          <Col />
-          {hasOwners && <Col width="text" />}
-          <Col width="day" />
-          <Col width="day" />
-          <Col width="day" />
-        </colgroup>
-        <thead>
-          <tr>
-            <th scope="col">Key</th>
-            {hasOwners && <th scope="col">Created by</th>}
-            <th scope="col">Created</th>
-            <th scope="col">Last used</th>
-            <th scope="col">Expiry</th>
-          </tr>
-        </thead>
-        <tbody>
-          {apiKeys.map(({ id, name, owner, createdAt, lastUsedAt, expiresAt, expiryTimeZone }) => (
-            <tr key={id}>
-              <th scope="row">
-                <bdi>{name}</bdi>
-                <span class="caption">{id}</span>
-              </th>
-              {hasOwners && (
-                <td data-label="Created by">
-                  <span>
-                    {owner && <bdi>{owner.isYou ? 'You' : owner.name}</bdi>}
-                    {owner?.email !== undefined && <span class="caption">{owner.email}</span>}
-                  </span>
-                </td>
-              )}
-              <td data-label="Created">
-                <Day at={createdAt} />
-              </td>
-              <td data-label="Last used">{lastUsedAt === null ? <span class="faint">Never</span> : <Day at={lastUsedAt} />}</td>
-              <td data-label="Expiry">
-                {expiresAt === null ? <span class="faint">No expiration</span> : <ExpiryDay at={expiresAt} zone={expiryTimeZone} />}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <ShortTable
+      stacks
+      head={[
+        ['Key'],
+        ...(hasOwners ? ([['Created by', 'text']] as const) : []),
+        ['Created', 'day'],
+        ['Last used', 'day'],
+        ['Expiry', 'day'],
+      ]}
+      rows={apiKeys.map(({ id, name, owner, createdAt, lastUsedAt, expiresAt, expiryTimeZone }) => [
+        <Fragment key={id}>
+          <bdi>{name}</bdi>
+          <span class="caption">{id}</span>
+        </Fragment>,
+        ...(hasOwners
+          ? [
+              <Fragment key="owner">
+                {owner && <bdi>{owner.isYou ? 'You' : owner.name}</bdi>}
+                {owner?.email !== undefined && <span class="caption">{owner.email}</span>}
+              </Fragment>,
+            ]
+          : []),
+        <Day key="created" at={createdAt} />,
+        lastUsedAt === null ? <span class="faint">Never</span> : <Day at={lastUsedAt} />,
+        expiresAt === null ? <span class="faint">No expiration</span> : <ExpiryDay at={expiresAt} zone={expiryTimeZone} />,
+      ])}
+    />
   );
 }
 

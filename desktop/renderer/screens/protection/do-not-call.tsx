@@ -1,3 +1,4 @@
+import { Fragment } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import {
   type DoNotCallEntryView,
@@ -10,13 +11,13 @@ import { toPhonePrefix } from '#contract/text/text.ts';
 import type { Result } from '../../../ipc.ts';
 import { DayInput, dayProblem } from '../../components/dates.tsx';
 import { type Fact, Facts } from '../../components/details.tsx';
-import { Dialog } from '../../components/dialog.tsx';
+import { CloseAction, Dialog } from '../../components/dialog.tsx';
 import { ExportAllButton } from '../../components/export-buttons.tsx';
 import { Field, Form, FormActions, FormDialog, FormError, SelectField, TextField } from '../../components/form.tsx';
 import { Icon } from '../../components/icons.tsx';
 import { Count, Empty, Loadable, useDialogs, useList, useSearchedList } from '../../components/list.tsx';
 import { ListPage } from '../../components/page.tsx';
-import { Clip, type Column, DataTable } from '../../components/table.tsx';
+import { Clip, type Column, DataTable, ShortTable } from '../../components/table.tsx';
 import { Day } from '../../components/time.tsx';
 import { SearchInput } from '../../components/toolbar.tsx';
 import { announce } from '../../state/announcement.ts';
@@ -24,11 +25,14 @@ import { ownZone } from '../../state/clock.ts';
 import { isDay, today } from '../../state/days.ts';
 import { isNotFound, type LookedUp } from '../../state/failure-text.ts';
 import { pluralize, type Sort, type SortValue, sortAfterPress, sorted } from '../../state/format.ts';
-import { addChecked, describeAdded, type ReadFile, readFile, readNumbers } from '../../state/pasted-numbers.ts';
+import { type AddedNumbers, addChecked, describeAdded, type ReadFile, readFile, readNumbers } from '../../state/pasted-numbers.ts';
 import type { Tenancy } from '../../state/tenancy.ts';
 import { ChooseTenancy, type TabProps } from './tenancy.tsx';
 
-type NumberDialog = { name: 'add' | 'opt-outs' } | { name: 'remove'; entries: readonly DoNotCallEntryView[] };
+type NumberDialog =
+  | { name: 'add' | 'opt-outs' }
+  | { name: 'added'; added: AddedNumbers }
+  | { name: 'remove'; entries: readonly DoNotCallEntryView[] };
 
 /** Shows the numbers that must not be called, and lets users find, add, remove and export them. */
 export function DoNotCall({ title, own, canChange, filters: { search }, onChange, tabs, actions }: TabProps) {
@@ -68,16 +72,18 @@ export function DoNotCall({ title, own, canChange, filters: { search }, onChange
         head={
           <>
             {tabs}
-            <search class="toolbar">
-              <SearchInput
-                label="Search by number"
-                placeholder="Search by the start of a number, such as +49 30"
-                inputMode="tel"
-                value={search}
-                onInput={(typed) => onChange({ search: typed })}
-              />
-              <ExportAllButton request={{ name: 'exportDoNotCall', input: { search }, file: 'do-not-call.csv' }} noun="number" />
-            </search>
+            {(entries.length > 0 || search !== '') && (
+              <search class="toolbar">
+                <SearchInput
+                  label="Search by number"
+                  placeholder="Search by the start of a number, such as +49 30"
+                  inputMode="tel"
+                  value={search}
+                  onInput={(typed) => onChange({ search: typed })}
+                />
+                <ExportAllButton request={{ name: 'exportDoNotCall', input: { search }, file: 'do-not-call.csv' }} noun="number" />
+              </search>
+            )}
           </>
         }
         list={list}
@@ -133,7 +139,26 @@ export function DoNotCall({ title, own, canChange, filters: { search }, onChange
           )
         }
       </ListPage>
-      {dialog?.name === 'add' && <AddNumbers own={own} onAdded={(text) => void done(text)} onClose={close} />}
+      {dialog?.name === 'add' && (
+        <AddNumbers
+          own={own}
+          onAdded={(added) => {
+            const isOne = added.lines.length === 1;
+            void done(isOne ? describeAdded(added) : '');
+            if (!isOne) open({ name: 'added', added });
+          }}
+          onClose={close}
+        />
+      )}
+      {dialog?.name === 'added' && (
+        <Dialog title="Result of each line" lead={describeAdded(dialog.added)} onDismiss={close}>
+          <ShortTable
+            head={[['Line', 'number'], ['Number'], ['Result']]}
+            rows={dialog.added.lines.map(({ line, text, result }) => [line, text, result])}
+          />
+          <CloseAction onClose={close} />
+        </Dialog>
+      )}
       {dialog?.name === 'opt-outs' && <OptOuts onClose={close} />}
       {dialog?.name === 'remove' && (
         <RemoveNumbers
@@ -185,7 +210,7 @@ function NumberAndNote({ phone, note }: Pick<DoNotCallEntryView, 'phone' | 'note
   );
 }
 
-type AddNumbersProps = { own: Tenancy; onAdded: (message: string) => void; onClose: () => void };
+type AddNumbersProps = { own: Tenancy; onAdded: (added: AddedNumbers) => void; onClose: () => void };
 
 /** Adds one number, a pasted list, or the numbers in a file. */
 function AddNumbers({ own, onAdded, onClose }: AddNumbersProps) {
@@ -198,7 +223,8 @@ function AddNumbers({ own, onAdded, onClose }: AddNumbersProps) {
   const [note, setNote] = useState('');
   const [until, setUntil] = useState('');
   const [tenancy, setTenancy] = useState(own);
-  const { numbers, problems } = useMemo(() => readNumbers(text), [text]);
+  const written = useMemo(() => readNumbers(text), [text]);
+  const count = written.numbers.length;
   const chosenCountry = country.trim().toUpperCase() || undefined;
   const read = async (from: File, name: string) => {
     setFile(from);
@@ -218,8 +244,8 @@ function AddNumbers({ own, onAdded, onClose }: AddNumbersProps) {
     <FormDialog
       title="Add to the do-not-call list"
       problems={{ until: until === '' || isDay(until) ? null : dayProblem }}
-      act={() => addChecked(numbers, problems, chosenCountry, (phones) => window.callkey.request('addDoNotCall', { phones, ...fields }))}
-      onDone={(added) => onAdded(describeAdded(added))}
+      act={() => addChecked(written, chosenCountry, (phones) => window.callkey.request('addDoNotCall', { phones, ...fields }))}
+      onDone={onAdded}
       verb="Add"
       verbing="Adding…"
       onClose={onClose}
@@ -228,7 +254,7 @@ function AddNumbers({ own, onAdded, onClose }: AddNumbersProps) {
         name="phones"
         label="Phone numbers"
         hint="In any common format, on separate lines or separated by commas, semicolons or tabs. You can paste a spreadsheet column."
-        aside={<span class="counter">{numbers.length === 0 ? '' : pluralize(numbers.length, 'number')}</span>}
+        aside={<span class="counter">{count === 0 ? '' : pluralize(count, 'number')}</span>}
       >
         {(binding) => (
           <textarea
@@ -328,31 +354,17 @@ function RemoveNumbers({ entries, onRemoved, onClose }: RemoveNumbersProps) {
           ]}
         />
       ) : (
-        <div class="short-table">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Number</th>
-                <th scope="col">Reason</th>
-                <th scope="col">For</th>
-              </tr>
-            </thead>
-            <tbody>
-              {entries.map(({ id, phone, reason: listedFor, note, scope }) => (
-                <tr key={id}>
-                  <th scope="row">{phone}</th>
-                  <td>
-                    {doNotCallReasonLabels[listedFor]}
-                    {note !== null && <bdi class="caption">{note}</bdi>}
-                  </td>
-                  <td>
-                    <bdi>{describeScope(scope)}</bdi>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <ShortTable
+          head={[['Number'], ['Reason'], ['For']]}
+          rows={entries.map(({ id, phone, reason: listedFor, note, scope }) => [
+            phone,
+            <Fragment key={id}>
+              {doNotCallReasonLabels[listedFor]}
+              {note !== null && <bdi class="caption">{note}</bdi>}
+            </Fragment>,
+            describeScope(scope),
+          ])}
+        />
       )}
       <TextField
         name="reason"

@@ -2,7 +2,7 @@ import type { DeletionView, UserView } from '#contract/console/users.ts';
 import { ConfirmDanger } from '../../components/confirm.tsx';
 import { ExportRowsButton } from '../../components/export-buttons.tsx';
 import { useList } from '../../components/list.tsx';
-import { Col } from '../../components/table.tsx';
+import { ShortTable } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { now } from '../../state/clock.ts';
 import { lookUpGone } from '../../state/failure-text.ts';
@@ -12,8 +12,8 @@ import { formatNumber, pluralize, sorted } from '../../state/format.ts';
 const confirmAbove = 10;
 /** A key used within this many days is probably still in use. */
 const recentDays = 7;
-/** The maximum number of placeholder rows: enough to fill the table, which then scrolls. */
-const visibleRows = 8;
+/** Reserve the space that the rows will need, up to the height of the table. */
+const placeholders = Array.from({ length: 8 }, () => ['', '', '']);
 
 type DeleteUserProps = { user: UserView; onDeleted: () => void; onAlreadyDeleted: () => void; onClose: () => void };
 
@@ -71,23 +71,10 @@ function DeletionPreview({ view: { user, apiKeys, nextCursor, sessions } }: { vi
           <div class="actions at-start">
             <ExportRowsButton name="api-keys" file={keysFile} head={keyHead} load={(cursor) => loadKeys(user.id, cursor)} />
           </div>
-          <div class="short-table">
-            <table>
-              <colgroup>
-                <Col />
-                <Col width="day" />
-                <Col width="moment" />
-              </colgroup>
-              <thead>
-                <tr>
-                  <th scope="col">Key</th>
-                  <th scope="col">Last used</th>
-                  <th scope="col">Calls not yet dialed</th>
-                </tr>
-              </thead>
-              <tbody>{apiKeys ? <KeyRows apiKeys={apiKeys} /> : <PlaceholderRows count={user.apiKeys} />}</tbody>
-            </table>
-          </div>
+          <ShortTable
+            head={[['Key'], ['Last used', 'day'], ['Calls not yet dialed', 'moment']]}
+            rows={apiKeys ? toRows(apiKeys) : placeholders.slice(0, user.apiKeys)}
+          />
         </>
       )}
       <p class="hint">{sessions === null ? 'Loading sessions…' : describeSessions(sessions)}</p>
@@ -108,25 +95,12 @@ function Effect({ user, apiKeys, nextCursor }: Pick<DeletionView, 'user' | 'apiK
   );
 }
 
-function KeyRows({ apiKeys }: Pick<DeletionView, 'apiKeys'>) {
-  return sorted(apiKeys, ({ lastUsedAt }) => lastUsedAt && Date.parse(lastUsedAt), true).map((key) => (
-    <tr key={key.id}>
-      <th scope="row">
-        <bdi>{key.name}</bdi>
-      </th>
-      <td>{key.lastUsedAt === null ? <span class="faint">Never</span> : <Time at={key.lastUsedAt} />}</td>
-      <td>{key.queuedCalls}</td>
-    </tr>
-  ));
-}
-
-/** Reserves the space that the rows will need, up to the height of the table. */
-function PlaceholderRows({ count }: { count: number }) {
-  return Array.from({ length: Math.min(count, visibleRows) }, (_, row) => (
-    <tr key={row}>
-      <td colSpan={3} />
-    </tr>
-  ));
+function toRows(apiKeys: DeletionView['apiKeys']) {
+  return sorted(apiKeys, ({ lastUsedAt }) => lastUsedAt && Date.parse(lastUsedAt), true).map(({ name, lastUsedAt, queuedCalls }) => [
+    name,
+    lastUsedAt === null ? <span class="faint">Never</span> : <Time at={lastUsedAt} />,
+    queuedCalls,
+  ]);
 }
 
 function describeSessions(sessions: number): string {
