@@ -108,6 +108,18 @@ describeBrowser('the console in a browser', () => {
       await panel.getByText('This key doesn’t exist, or you don’t have access to it.').waitFor();
     });
 
+    it('shows no search or filters for a list without calls, even while it loads', async () => {
+      const { core, tenants } = browser.harness;
+      const held = Promise.withResolvers<void>();
+      await browser.page.route(/\/calls\?/, (route) => held.promise.then(() => route.continue()));
+      await open(`${core.url}/#/calls/${tenants.siblingCampaign.id}`, 'partner');
+      await browser.page.getByText('Loading calls…').waitFor({ state: 'attached' });
+      expect(await browser.page.getByRole('search').count()).to.equal(0);
+      held.resolve();
+      await browser.page.getByText('No calls').first().waitFor();
+      expect(await browser.page.getByRole('search').count()).to.equal(0);
+    });
+
     it("reveals nothing about a campaign or user that the viewer doesn't have access to: the screen says that nothing was found", async () => {
       const { siblingCampaign, users } = browser.harness.tenants;
       await open(`${browser.harness.core.url}/#/calls/${siblingCampaign.id}?state=failed`);

@@ -98,6 +98,25 @@ describeDesktop('the console, at sign-in,', () => {
     }, frames);
   });
 
+  it('asks a server for its ways to sign in only once, however its address is then changed', async () => {
+    const asked: string[] = [];
+    const serve = (name: string) =>
+      somethingElse((_, response) => {
+        asked.push(name);
+        response.writeHead(200, { 'Content-Type': 'application/json', 'Callkey-Contract': '1' }).end('{"password":true,"oidc":null}');
+      });
+    const [first, second] = [await serve('first'), await serve('second')];
+    const address = harness.page.getByLabel('Server address');
+    await address.fill(first);
+    await address.blur();
+    await eventually(async () => expect(asked).to.deep.equal(['first']));
+    await address.pressSequentially('xyz');
+    await address.fill(second);
+    await address.blur();
+    await eventually(async () => expect(asked).to.include('second'));
+    expect(asked).to.deep.equal(['first', 'second']);
+  });
+
   it('sends nothing over plain HTTP to another machine', async () => {
     await submit('http://calls.example.com', 'ada@example.com');
     await harness.page.getByText('would cross the network unencrypted').waitFor();

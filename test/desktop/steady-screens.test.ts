@@ -222,6 +222,19 @@ describeBrowser('the screens in a browser', () => {
     expect(await name.evaluate((each) => each.scrollWidth - each.clientWidth)).to.equal(0);
   });
 
+  it('move the focus at once when the focused element goes, because the user may type in the next frame', async () => {
+    const focused = () => page().evaluate<string>('document.activeElement.closest("[id]")?.id ?? ""');
+    await goTo('API keys');
+    await grid().getByText('Reminder service').click();
+    await page().evaluate('globalThis.nextFrame = requestAnimationFrame; globalThis.requestAnimationFrame = () => 0');
+    await button('Close details').press('Enter');
+    expect(await focused()).to.match(/^row-/);
+    await goTo('Calls');
+    await page().getByLabel('Campaign', { exact: true }).selectOption('Appointment reminders');
+    expect(await focused()).to.equal('campaign');
+    await page().evaluate('globalThis.requestAnimationFrame = nextFrame');
+  });
+
   it('count in the chart only the calls that the list shows', async () => {
     await goTo('Calls');
     await page().getByLabel('Campaign', { exact: true }).selectOption('Appointment reminders');

@@ -108,7 +108,7 @@ const campaignControl = 'campaign';
 
 /** Moves the focus back to the choice, because choosing another campaign replaces the screen and the focused element. */
 export function focusCampaignChoice(): void {
-  requestAnimationFrame(() => document.getElementById(campaignControl)?.focus());
+  queueMicrotask(() => document.getElementById(campaignControl)?.focus());
 }
 
 type ChooseCampaignProps = Pick<ChooseProps<Campaign>, 'chosen' | 'none' | 'onChoose'> & { campaigns: Matches<Campaign> };

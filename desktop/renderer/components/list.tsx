@@ -37,7 +37,8 @@ type ListOptions<View> = Omit<Source<View>, 'filter'> & {
  * one has loaded, even if the core is unreachable. It's reloaded when `refreshKey` changes, and after a temporary failure.
  */
 export function useList<View>({ key, filter = '', every = freshMs, initial = null, ...source }: ListOptions<View>): List<View> {
-  const name = `${tenancyKey.value}/list/${key}`;
+  // What isn't kept needn't be told apart from other tenancies', whose key changes with every letter of the server on the sign-in screen.
+  const name = every === null ? key : `${tenancyKey.value}/list/${key}`;
   const list = useMemo(() => {
     const found = every === null ? new List<View>(initial) : remember(name, () => new List<View>(initial));
     found.startWith(filter);

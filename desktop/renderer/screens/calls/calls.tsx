@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { useRef } from 'preact/hooks';
 import { type CallState, callStates } from '#contract/calls/states.ts';
 import type { AllCallsSummaryView, CallsSummaryView, CallsView, CallView, DialerTroubleView } from '#contract/console/calls.ts';
 import type { CampaignsView } from '#contract/console/directory.ts';
@@ -263,7 +264,9 @@ function CallList({ title, campaignId, filters, search, onChange, actions, chart
   const exported = { ...filter, timeZone: ownZone.value };
   const searchedBackTo = view?.searchedBackTo;
   const isFiltered = state !== null || search !== '' || apiKey !== '' || from !== '' || to !== '';
-  const hasNone = view !== null && calls.length === 0 && searchedBackTo === undefined && !isFiltered;
+  const canFilter = useRef(false);
+  // Until the list of another filter has loaded, it isn't known whether there are any calls.
+  if (!list.isOld) canFilter.current = isFiltered || calls.length > 0 || searchedBackTo !== undefined;
   const showAll = () => onChange({ ...screenFilters.initial, campaign: campaignId ?? '' });
   const reset = isFiltered ? { label: 'Show all calls', onReset: showAll } : null;
   const open = openCall(filters);
@@ -296,7 +299,9 @@ function CallList({ title, campaignId, filters, search, onChange, actions, chart
         <>
           {chart}
           {/* Closes the details, because the open call might not match the new filters. */}
-          {!hasNone && <Toolbar calls={calls} filters={filters} onChange={(changes) => onChange({ open: '', call: '', ...changes })} />}
+          {canFilter.current && (
+            <Toolbar calls={calls} filters={filters} onChange={(changes) => onChange({ open: '', call: '', ...changes })} />
+          )}
         </>
       }
       details={
