@@ -66,10 +66,12 @@ const secondsFile = join('node_modules', '.cache', 'callkey-test-seconds.json');
 const seconds: Record<string, number> = existsSync(secondsFile) ? JSON.parse(readFileSync(secondsFile, 'utf8')) : {};
 /**
  * Guesses how many seconds a file takes that hasn't run here yet: one per kilobyte, or two if it opens the console. Some small files are
- * slow: a file that attacks or walks, or opens every screen, gets a minute. One that starts processes gets half a minute.
+ * slow: a file that attacks or walks, or opens every screen, gets a minute. One that starts processes gets half a minute, and one that starts
+ * proxies or machines four.
  */
 function guessSeconds(file: string): number {
   const text = readFileSync(file, 'utf8');
+  if (/startProxy\(|cloneMachine\(/.test(text)) return 240;
   if (/test.(?:chaos|model)./.test(file) || /walkThrough\(|async inspect\(/.test(text)) return 60;
   if (/spawnCore\(|setUpPostgres\(|home\.start\(|sharedCluster\(/.test(text)) return 30;
   return (text.length / 1_000) * (/describe(?:Desktop|Browser)\(/.test(text) ? 2 : 1);
@@ -100,6 +102,12 @@ const done = quick.filter((file) => {
 const files = isWhole ? found.filter((file) => !done.includes(file)) : quick;
 const titlesIn = (file: string) =>
   isRest && quick.includes(file) && !readFileSync(file, 'utf8').includes('QUICK_TESTS') ? titlesOfTheRest : undefined;
+/**
+ * Consoles and browsers keep the processors busy. Other tests spend at least half of their time waiting for a disk, a clock or another
+ * process. So both kinds run at the same time, as long as some of each are left.
+ */
+const atOnce = availableParallelism() + 3;
+const withConsole = Math.round(atOnce * 0.4);
 const showsConsole = (file: string) => file.includes(join('test', 'desktop'));
 const consoles = toRuns(files.filter(showsConsole).sort());
 const others = toRuns(files.filter((file) => !showsConsole(file)).sort());
@@ -107,25 +115,20 @@ const others = toRuns(files.filter((file) => !showsConsole(file)).sort());
 /** Short files share a process, because starting one takes a second of processor time. @returns the longest run first */
 function toRuns(sorted: readonly string[]): Run[] {
   const made: Run[] = [];
+  // Two for each of those that run at the same time, so that all of them end together.
+  const longest = Math.max(90, sorted.reduce((sum, file) => sum + expectedSeconds(file), 0) / (2 * atOnce));
   for (const file of sorted) {
     const expected = expectedSeconds(file);
     const databases = !isWhole && sqliteOnly.test(file) ? 'sqlite' : '';
     const grep = titlesIn(file);
     const last = made.findLast((each) => each.databases === databases && each.grep === grep);
-    if (last && last.expected + expected < 180) {
+    if (last && last.expected + expected < longest) {
       last.files.push(file);
       last.expected += expected;
     } else made.push({ files: [file], expected, databases, grep });
   }
   return made.sort((a, b) => b.expected - a.expected);
 }
-
-/**
- * Consoles and browsers keep the processors busy. Other tests spend at least half of their time waiting for a disk, a clock or another
- * process. So both kinds run at the same time, as long as some of each are left.
- */
-const atOnce = availableParallelism() + 3;
-const withConsole = Math.round(atOnce * 0.4);
 
 type Counts = { passed: number; failed: number; failures: string[]; skipped: string[]; seconds: Record<string, number> };
 const results: (Counts & { name: string })[] = [];
