@@ -76,22 +76,14 @@ describe('under attack', () => {
       await Promise.all(Array.from({ length: 10 }, place));
       const { parse } = JSON;
       const parsedIn: number[] = [];
-      let turn = 0;
-      let isOver = false;
-      const count = () => {
-        turn++;
-        if (!isOver) setImmediate(count);
-      };
-      count();
       JSON.parse = (text: string) => {
-        if (text.length > 60_000) parsedIn.push(turn);
+        if (text.length > 60_000) parsedIn.push(performance.nodeTiming.uvMetricsInfo.loopCount);
         return parse(text);
       };
       try {
         await Promise.all(Array.from({ length: 10 }, place));
       } finally {
         JSON.parse = parse;
-        isOver = true;
       }
       expect(parsedIn).to.have.length(10);
       expect(new Set(parsedIn).size).to.equal(10);

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import type { IncomingMessage, RequestListener } from 'node:http';
-import { connect } from 'node:net';
-import { setImmediate, setTimeout } from 'node:timers/promises';
+import { connect, Server } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Listener } from '../../core/server/connections/listener.ts';
 import { hasOpenssl } from '../support/certificate.ts';
 import { client, get, open, post, statuses } from '../support/core.ts';
+import { openHandles } from '../support/hooks.ts';
 import { skip } from '../support/skip.ts';
 import { until } from '../support/until.ts';
 
@@ -49,13 +50,11 @@ describe('a connection', () => {
         const opened = await open({ isSecure });
         ({ listener } = opened);
         const { socket, seen } = await client(listener);
-        socket.end(post('/1', 'abc') + post('/2', 'abc') + post('/3', 'abc'));
+        await new Promise<void>((resolve) => socket.end(post('/1', 'abc') + post('/2', 'abc') + post('/3', 'abc'), resolve));
         for (const count of [1, 2, 3]) {
           await until(() => opened.started.length === count);
           const { request, response } = opened.started[count - 1] ?? expect.fail();
           await readBody(request);
-          // Give the end of the client's side time to arrive.
-          for (let turn = 0; turn < 10; turn++) await setImmediate();
           response.end('z'.repeat(100_000));
         }
         await until(() => seen.isClosed);
@@ -179,7 +178,11 @@ describe('a connection', () => {
         // A waiting response counts twice: as an entry of Node's own queue, and as the data that Node has taken from there but that the
         // system hasn't accepted yet.
         const limits = { unsent: 3 * answer.length, lookEvery: 10 };
-        const opened = await open({ isSecure, limits }, (_, response) => response.end(answer));
+        let served = 0;
+        const opened = await open({ isSecure, limits }, (_, response) => {
+          served++;
+          response.end(answer);
+        });
         ({ listener } = opened);
         const clients: Awaited<ReturnType<typeof client>>[] = [];
         for (const _ of ['first', 'second']) {
@@ -187,7 +190,7 @@ describe('a connection', () => {
           clients.push(opened);
           opened.socket.pause();
           opened.socket.write(get('/'));
-          await setTimeout(100);
+          await until(() => served === clients.length);
         }
         await until(() => opened.cuts.length > 0);
         for (const { socket } of clients) socket.resume();
@@ -256,8 +259,7 @@ describe('a connection', () => {
     ({ listener } = await open({}, (_, response) => response.end('whole')));
     const { socket, seen } = await client(listener);
     const drained = listener.drain();
-    // After these turns of the event loop, the listening socket is closed.
-    for (let turn = 0; turn < 10; turn++) await setImmediate();
+    await until(() => !openHandles().some((handle) => handle instanceof Server));
     socket.write(get('/'));
     await Promise.all([drained, once(socket, 'close')]);
     expect(seen.text).to.match(/whole$/);
