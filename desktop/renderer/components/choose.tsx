@@ -1,13 +1,15 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { Named } from '#contract/console/common.ts';
 import type { CampaignsView } from '#contract/console/directory.ts';
 import type { Failure, Result } from '../../ipc.ts';
 import { describeFailure } from '../state/failure-text.ts';
 import { pluralize } from '../state/format.ts';
+import { capitalized } from '../state/labels.ts';
 import { type List, mapped } from '../state/list.ts';
 import { Dialog } from './dialog.tsx';
-import { ErrorText } from './form.tsx';
-import { useFound, useList } from './list.tsx';
+import { ErrorText, Field } from './form.tsx';
+import { Loadable, useFound, useList } from './list.tsx';
 
 export type Option = { id: string; name: string; caption: string };
 
@@ -88,6 +90,48 @@ function Options({ options }: { options: readonly Option[] }) {
       {name}
     </option>
   ));
+}
+
+type ChooseFieldProps = Pick<ChooseProps<Option>, 'none' | 'onChoose'> & {
+  /** The field's name in the request. */
+  name: string;
+  label: string;
+  noun: 'partner' | 'account';
+  find: Find<Option>;
+  chosen: Named | null;
+  /** Whether the first option is chosen already, because there's no other. */
+  isOnlyOne?: boolean;
+};
+
+/** Shows a field of a form that offers partners or accounts. */
+export function ChooseField({ name, label, noun, find, chosen, none, isOnlyOne = false, onChoose }: ChooseFieldProps) {
+  const list = useList({ key: `options/${noun}`, every: null, load: () => find('') });
+  const one = `${noun === 'account' ? 'an' : 'a'} ${noun}`;
+  return (
+    <Loadable list={list} noun={`${noun}s`}>
+      {(first) => (
+        <Field name={name} label={label}>
+          {(control) => (
+            <Choose
+              dialog={{
+                title: `Choose ${one}`,
+                label: `Find ${one}`,
+                listLabel: capitalized(`${noun}s`),
+                placeholder: 'Type a name',
+                find,
+              }}
+              first={first}
+              chosen={isOnlyOne ? (first.options[0] ?? null) : chosen && { ...chosen, caption: '' }}
+              none={isOnlyOne ? undefined : none}
+              invitation={none}
+              onChoose={onChoose}
+              control={control}
+            />
+          )}
+        </Field>
+      )}
+    </Loadable>
+  );
 }
 
 export type Campaign = CampaignsView['campaigns'][number] & Option;

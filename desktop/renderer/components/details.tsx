@@ -116,18 +116,23 @@ export function Copyable({ text, noun }: { text: string; noun: string }) {
   );
 }
 
-export type Fact = readonly [string, ComponentChildren];
+/** A term with its value, and without one if it's null or false. */
+export type Fact = readonly [term: string, value: ComponentChildren];
 
-/** Shows a list of terms with their values. */
+/** Shows a list of terms with their values, without those that have none. */
 export function Facts({ facts }: { facts: readonly Fact[] }) {
   return (
     <dl class="facts">
-      {facts.map(([term, text]) => (
+      {facts.filter(hasValue).map(([term, value]) => (
         <>
           <dt key={`${term}-term`}>{term}</dt>
-          <dd key={term}>{text}</dd>
+          <dd key={term}>{value}</dd>
         </>
       ))}
     </dl>
   );
+}
+
+export function hasValue([, value]: Fact): boolean {
+  return value !== null && value !== false;
 }

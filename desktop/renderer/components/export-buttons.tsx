@@ -61,26 +61,11 @@ export function ExportRowsButton({ name, file, head, load }: ExportRowsButtonPro
     setLoaded(null);
     await saveRows(name, head, rows, file);
   }
-  if (loaded === null)
-    return (
-      <button type="button" onClick={() => void start()}>
-        Export CSV
-      </button>
-    );
-  return (
-    <span class="line">
-      <span>{pluralize(loaded, 'row')} loaded so far…</span>
-      <button
-        type="button"
-        onClick={() => {
-          lastRun.current += 1;
-          setLoaded(null);
-        }}
-      >
-        Cancel export
-      </button>
-    </span>
-  );
+  const cancel = () => {
+    lastRun.current += 1;
+    setLoaded(null);
+  };
+  return <ExportButton rows={loaded} verb="loaded" onStart={() => void start()} onCancel={cancel} />;
 }
 
 /** @property noun what to call a row: "call" */
@@ -88,16 +73,24 @@ type ExportAllButtonProps = { request: ExportRequest; noun: string };
 
 /** Exports every match of a list to CSV, not only the loaded ones. Shows the progress, and lets the user cancel. */
 export function ExportAllButton({ request, noun }: ExportAllButtonProps) {
-  if (exportedRows.value === null)
+  const start = () => void exportAll(request, noun);
+  return <ExportButton rows={exportedRows.value} verb="exported" onStart={start} onCancel={() => void window.callkey.cancelExport()} />;
+}
+
+/** @property rows how many rows the running export has; null if none is running */
+type ExportButtonProps = { rows: number | null; verb: string; onStart: () => void; onCancel: () => void };
+
+function ExportButton({ rows, verb, onStart, onCancel }: ExportButtonProps) {
+  if (rows === null)
     return (
-      <button type="button" onClick={() => void exportAll(request, noun)}>
+      <button type="button" onClick={onStart}>
         Export CSV
       </button>
     );
   return (
     <span class="line">
-      <span>{pluralize(exportedRows.value, 'row')} exported so far…</span>
-      <button type="button" onClick={() => void window.callkey.cancelExport()}>
+      <span>{`${pluralize(rows, 'row')} ${verb} so far…`}</span>
+      <button type="button" onClick={onCancel}>
         Cancel export
       </button>
     </span>

@@ -260,7 +260,7 @@ function EventDetails({ event, session, onFilter, onClose }: EventDetailsProps) 
           ...(detail === undefined ? [] : [showText(replaces ? 'After' : 'Detail', detail)]),
           [capitalized(subjectNouns[subject.kind] ?? subject.kind), <bdi key="subject">{describeSubject(action, subject.name)}</bdi>],
           ['ID', <Copyable key="id" text={subject.id} noun="ID" />],
-          ...(actor ? ([['User ID', <Copyable key="actor" text={actor.id} noun="user ID" />]] as const) : []),
+          ['User ID', actor && <Copyable key="actor" text={actor.id} noun="user ID" />],
           ['Event ID', <Copyable key="event" text={id} noun="event ID" />],
         ]}
       />

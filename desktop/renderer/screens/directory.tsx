@@ -4,13 +4,12 @@ import type { DirectoryAccountsView, DirectoryCampaignsView, DirectoryPartnersVi
 import type { SessionView } from '#contract/console/session.ts';
 import { foldText } from '#contract/text/text.ts';
 import type { Result } from '../../ipc.ts';
-import { Choose, type Matches, type Option } from '../components/choose.tsx';
+import { ChooseField, type Matches, type Option } from '../components/choose.tsx';
 import { Confirm } from '../components/confirm.tsx';
-import { CopyButton } from '../components/copy-button.tsx';
-import { Details, type Fact, Facts } from '../components/details.tsx';
-import { Field, FormDialog, TextField } from '../components/form.tsx';
+import { Copyable, Details, Facts } from '../components/details.tsx';
+import { FormDialog, TextField } from '../components/form.tsx';
 import { Icon } from '../components/icons.tsx';
-import { Count, Empty, Loadable, useDialogs, useFilters, useIsTaken, useList, useOpen, useSearchedList } from '../components/list.tsx';
+import { Count, Empty, useDialogs, useFilters, useIsTaken, useOpen, useSearchedList } from '../components/list.tsx';
 import { ListPage } from '../components/page.tsx';
 import { Clip, type Column, DataTable } from '../components/table.tsx';
 import { FilterSelect, SearchInput } from '../components/toolbar.tsx';
@@ -318,15 +317,10 @@ function EntryDetails({ entry, session, onRename, onDelete, onShow, onClose }: E
       </div>
       <Facts
         facts={[
-          [
-            'ID',
-            <span key="id" class="line">
-              <code>{id}</code> <CopyButton text={id} noun="ID" />
-            </span>,
-          ],
-          ...(account ? ([['Account', <bdi key="account">{account.name}</bdi>]] satisfies Fact[]) : []),
-          ...(partner ? ([['Partner', <bdi key="partner">{partner.name}</bdi>]] satisfies Fact[]) : []),
-          ...(child && count !== null ? ([[kinds[child].plural, formatNumber(count)]] satisfies Fact[]) : []),
+          ['ID', <Copyable key="id" text={id} noun="ID" />],
+          ['Account', account && <bdi key="account">{account.name}</bdi>],
+          ['Partner', partner && <bdi key="partner">{partner.name}</bdi>],
+          [child ? kinds[child].plural : '', child && count !== null && formatNumber(count)],
         ]}
       />
     </Details>
@@ -381,7 +375,17 @@ function CreateEntry({ kind, parent, session, onCreated, onClose }: CreateEntryP
       onClose={onClose}
     >
       <NameField kind={kind} parentId={parentId} searchKey={`${parentId} ${lost}`} value={name} onInput={setName} />
-      {parentKind && own === null && <ChooseParent kind={parentKind} chosen={chosen} onChoose={choose} />}
+      {parentKind && own === null && (
+        <ChooseField
+          name={`${parentKind}Id`}
+          label={kinds[parentKind].singular}
+          noun={parentKind}
+          find={(search) => findParents(parentKind, search)}
+          chosen={chosen}
+          none="Choose…"
+          onChoose={choose}
+        />
+      )}
       {own && (
         <p class="hint">
           In <bdi>{own.name}</bdi>
@@ -420,40 +424,6 @@ function NameField({ kind, parentId, searchKey = '', id = '', value, onInput }: 
   const isTaken = useIsTaken(value, find, searchKey, id);
   const warning = isTaken ? `${kinds[kind].singular} ${value.trim()} already exists.` : null;
   return <TextField name="name" label="Name" warning={warning} value={value} onInput={onInput} autofocus />;
-}
-
-type ChooseParentProps = { kind: 'partner' | 'account'; chosen: Named | null; onChoose: (parent: Named | null) => void };
-
-/** Offers partners or accounts for a new entry. */
-function ChooseParent({ kind, chosen, onChoose }: ChooseParentProps) {
-  const { singular, plural, noun } = kinds[kind];
-  const find = (search: string) => findParents(kind, search);
-  const list = useList({ key: `parents/${kind}`, every: null, load: () => find('') });
-  return (
-    <Loadable list={list} noun={plural.toLowerCase()}>
-      {(first) => (
-        <Field name={`${kind}Id`} label={singular}>
-          {(control) => (
-            <Choose
-              dialog={{
-                title: `Choose ${kind === 'account' ? 'an' : 'a'} ${noun}`,
-                label: `Find ${noun}s`,
-                listLabel: plural,
-                placeholder: 'Type a name',
-                find,
-              }}
-              first={first}
-              chosen={chosen && { ...chosen, caption: '' }}
-              none="Choose…"
-              invitation="Choose…"
-              onChoose={onChoose}
-              control={control}
-            />
-          )}
-        </Field>
-      )}
-    </Loadable>
-  );
 }
 
 function findParents(kind: Kind, search: string): Promise<Result<Matches<Option>>> {

@@ -118,7 +118,7 @@ export function EndedApiKey({ id, failure, onClose }: { id: string; failure: Fai
           ['Revoked', <Moment key="revoked" at={revokedAt} />],
           ['By', <bdi key="by">{revokedBy ?? 'No longer recorded'}</bdi>],
           ['Reason', <bdi key="why">{why === null ? 'Not specified' : capitalized(why)}</bdi>],
-          ...(apiKey.owner ? ([['Owner', <OwnerTag key="owner" owner={apiKey.owner} />]] as const) : []),
+          ['Owner', apiKey.owner ? <OwnerTag key="owner" owner={apiKey.owner} /> : null],
           ['ID', <Copyable key="id" text={id} noun="ID" />],
         ]}
       />
@@ -130,18 +130,16 @@ export function EndedApiKey({ id, failure, onClose }: { id: string; failure: Fai
 function buildFacts(apiKey: ApiKeyView, view: ApiKeyDetailsView | null): Fact[] {
   const { id, owner, createdAt, lastUsedAt } = apiKey;
   return [
-    ...(owner
-      ? ([
-          [
-            'Owner',
-            <span key="owner">
-              <OwnerTag owner={owner} />
-              {owner.email !== undefined && <bdi class="caption">{owner.email}</bdi>}
-            </span>,
-          ],
-        ] as const)
-      : []),
-    ...(view ? ([['Access', <AccessScope key="access" scope={view.reach} isSentence />]] as const) : []),
+    [
+      'Owner',
+      owner ? (
+        <span key="owner">
+          <OwnerTag owner={owner} />
+          {owner.email !== undefined && <bdi class="caption">{owner.email}</bdi>}
+        </span>
+      ) : null,
+    ],
+    ['Access', view && <AccessScope key="access" scope={view.reach} isSentence />],
     [
       'Created',
       <span key="created">

@@ -1,7 +1,7 @@
 import type { CallDetailsView, CallView } from '#contract/console/calls.ts';
 import { OwnerTag } from '../../components/api-key.tsx';
 import { CallBadge } from '../../components/call.tsx';
-import { Copyable, Details, type Fact, Facts, NoDetails } from '../../components/details.tsx';
+import { Copyable, Details, type Fact, Facts, hasValue, NoDetails } from '../../components/details.tsx';
 import { Loadable, useList } from '../../components/list.tsx';
 import { Moment } from '../../components/time.tsx';
 import { formatAddress } from '../../state/addresses.ts';
@@ -46,8 +46,8 @@ function buildFacts(call: CallView): Fact[] {
   const duration = callDurationMs(call);
   const held = describeHeld(call, ownZone.value);
   return [
-    ...(held === null ? [] : [[call.heldFor === null ? 'Calling hours' : 'Waiting', capitalized(held)] as const]),
-    ...(detail === null ? [] : [['Detail', <bdi key="detail">{detail}</bdi>] as const]),
+    [call.heldFor === null ? 'Calling hours' : 'Waiting', held && capitalized(held)],
+    ['Detail', detail && <bdi key="detail">{detail}</bdi>],
     ['Phone', contact.phone ?? 'Erased'],
     [
       'Campaign',
@@ -56,10 +56,10 @@ function buildFacts(call: CallView): Fact[] {
       </a>,
     ],
     ['Placed', <Moment key="placed" at={placedAt} />],
-    ...momentAt('Dialed', dialedAt),
-    ...momentAt('Ended', endedAt),
-    ...(answeredBy === null ? [] : [['Answered by', answererLabels[answeredBy]] as const]),
-    ...(duration === null ? [] : [['Duration', formatDuration(duration)] as const]),
+    ['Dialed', dialedAt && <Moment key="dialed" at={dialedAt} />],
+    ['Ended', endedAt && <Moment key="ended" at={endedAt} />],
+    ['Answered by', answeredBy && answererLabels[answeredBy]],
+    ['Duration', duration !== null && formatDuration(duration)],
     [
       'Key',
       apiKey ? (
@@ -82,15 +82,15 @@ function buildFacts(call: CallView): Fact[] {
 function Dialing({ view }: { view: CallDetailsView }) {
   const { notBefore, notAfter, timeZone, attempts, firstAttemptAt, nextAttemptAt, toldLateAt } = view;
   const facts: Fact[] = [
-    ...momentAt('Not before', notBefore),
-    ...momentAt('Not after', notAfter),
-    ...(timeZone === null ? [] : [['Time zone', timeZone] as const]),
-    ...(attempts === 0 ? [] : [['Attempts', formatNumber(attempts)] as const]),
-    ...momentAt('First attempt', attempts > 1 ? firstAttemptAt : null),
-    ...momentAt('Next attempt', nextAttemptAt),
-    ...momentAt('Reported late', toldLateAt),
+    ['Not before', notBefore && <Moment key="before" at={notBefore} />],
+    ['Not after', notAfter && <Moment key="after" at={notAfter} />],
+    ['Time zone', timeZone],
+    ['Attempts', attempts > 0 && formatNumber(attempts)],
+    ['First attempt', attempts > 1 && firstAttemptAt && <Moment key="first" at={firstAttemptAt} />],
+    ['Next attempt', nextAttemptAt && <Moment key="next" at={nextAttemptAt} />],
+    ['Reported late', toldLateAt && <Moment key="late" at={toldLateAt} />],
   ];
-  if (facts.length === 0) return null;
+  if (!facts.some(hasValue)) return null;
   return (
     <section>
       <h3>Dialing</h3>
@@ -108,8 +108,4 @@ function Variables({ view: { variables } }: { view: CallDetailsView }) {
       <Facts facts={facts} />
     </section>
   );
-}
-
-function momentAt(term: string, at: string | null): Fact[] {
-  return at === null ? [] : [[term, <Moment key={term} at={at} />]];
 }

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { type NumberRules, type RestrictedKind, restrictedKindLabels, restrictedKinds } from '#contract/protection/numbers.ts';
 import type { NumbersView } from '#contract/protection/protection.ts';
+import { Facts } from '../../components/details.tsx';
 import { Form, FormError, SubmitButton, TextField } from '../../components/form.tsx';
 import { useList } from '../../components/list.tsx';
 import { ListPage } from '../../components/page.tsx';
@@ -37,12 +38,12 @@ export function AllowedNumbers({ title, own, canChange, filters, onChange, tabs,
 /** Shows the settings to viewers who can't change them. */
 function Allowed({ numbers: { effective } }: { numbers: NumbersView }) {
   return (
-    <dl class="facts">
-      <dt>Countries</dt>
-      <dd>{effective.countries.length === 0 ? 'All countries' : describeCountries(effective.countries)}</dd>
-      <dt>Kinds</dt>
-      <dd>{describeKinds(effective.kinds)}</dd>
-    </dl>
+    <Facts
+      facts={[
+        ['Countries', effective.countries.length === 0 ? 'All countries' : describeCountries(effective.countries)],
+        ['Kinds', describeKinds(effective.kinds)],
+      ]}
+    />
   );
 }
 

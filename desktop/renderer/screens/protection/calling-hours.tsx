@@ -3,6 +3,7 @@ import { type HoursRule, hoursRulesSchema, type Weekday, weekdays } from '#contr
 import type { CallingHoursView } from '#contract/protection/protection.ts';
 import { parseJson } from '#contract/text/json.ts';
 import { DayInput, TimeInput } from '../../components/dates.tsx';
+import { Facts } from '../../components/details.tsx';
 import { Field, FormDialog, useFieldError, useForm } from '../../components/form.tsx';
 import { Icon } from '../../components/icons.tsx';
 import { Empty, useList } from '../../components/list.tsx';
@@ -105,14 +106,7 @@ function Hours({ rules }: { rules: readonly HoursRule[] }) {
       {dates.length > 0 && (
         <section>
           <h2>On these dates</h2>
-          <dl class="facts dates">
-            {dates.map(({ date, text }) => (
-              <div key={`${date} ${text}`}>
-                <dt>{date}</dt>
-                <dd>{text}</dd>
-              </div>
-            ))}
-          </dl>
+          <Facts facts={dates.map(({ date, text }) => [date, text])} />
         </section>
       )}
     </div>

@@ -1,4 +1,4 @@
-import { Fragment } from 'preact';
+import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import {
   type DoNotCallEntryView,
@@ -10,7 +10,6 @@ import { type DoNotCallView, optOutScopes } from '#contract/protection/protectio
 import { toPhonePrefix } from '#contract/text/text.ts';
 import type { Result } from '../../../ipc.ts';
 import { DayInput, dayProblem } from '../../components/dates.tsx';
-import { type Fact, Facts } from '../../components/details.tsx';
 import { CloseAction, Dialog } from '../../components/dialog.tsx';
 import { ExportAllButton } from '../../components/export-buttons.tsx';
 import { Field, Form, FormActions, FormDialog, FormError, SelectField, TextField } from '../../components/form.tsx';
@@ -336,6 +335,7 @@ function RemoveNumbers({ entries, onRemoved, onClose }: RemoveNumbersProps) {
       lead={`Calls to ${isOne ? 'this number' : 'these numbers'} will be accepted again immediately, unless another list or rule forbids them.`}
       isAlert
       isDanger
+      isWide
       act={() => liftAll(entries, reason)}
       lookUp={() => lookUpLifted(entries)}
       onDone={onRemoved}
@@ -343,29 +343,16 @@ function RemoveNumbers({ entries, onRemoved, onClose }: RemoveNumbersProps) {
       verbing="Removing…"
       onClose={onClose}
     >
-      {isOne && entry ? (
-        <Facts
-          facts={[
-            ['Reason', doNotCallReasonLabels[entry.reason]],
-            ['For', <bdi key="scope">{entry.scope.name}</bdi>],
-            ['Added by', <bdi key="by">{describeSource(entry)}</bdi>],
-            ['Added', <Day key="added" at={entry.createdAt} />],
-            ...(entry.note === null ? [] : ([['Note', <bdi key="note">{entry.note}</bdi>]] satisfies Fact[])),
-          ]}
-        />
-      ) : (
-        <ShortTable
-          head={[['Number'], ['Reason'], ['For']]}
-          rows={entries.map(({ id, phone, reason: listedFor, note, scope }) => [
-            phone,
-            <Fragment key={id}>
-              {doNotCallReasonLabels[listedFor]}
-              {note !== null && <bdi class="caption">{note}</bdi>}
-            </Fragment>,
-            describeScope(scope),
-          ])}
-        />
-      )}
+      <ShortTable
+        stacks
+        head={[['Number'], ['Reason'], ['For'], ['Added', 'short']]}
+        rows={entries.map((each) => [
+          each.phone,
+          captioned(doNotCallReasonLabels[each.reason], each.note),
+          describeScope(each.scope),
+          captioned(<Day at={each.createdAt} />, describeSource(each)),
+        ])}
+      />
       <TextField
         name="reason"
         label={isOne ? 'Why may it be called again?' : 'Why may they be called again?'}
@@ -375,6 +362,15 @@ function RemoveNumbers({ entries, onRemoved, onClose }: RemoveNumbersProps) {
         autofocus
       />
     </FormDialog>
+  );
+}
+
+function captioned(text: ComponentChildren, caption: string | null) {
+  return (
+    <>
+      {text}
+      {caption !== null && <bdi class="caption">{caption}</bdi>}
+    </>
   );
 }
 

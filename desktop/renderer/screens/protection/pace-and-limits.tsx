@@ -59,7 +59,7 @@ function Limits({ view: { pace, contact } }: { view: LimitsView }) {
   return (
     <Facts
       facts={[
-        ...(pace ? [['Pace', capitalized(describePace(pace) ?? 'No limit')] as const] : []),
+        ['Pace', pace && capitalized(describePace(pace) ?? 'No limit')],
         ['Contact limits', contact.effective ? describeEffective(contact.effective) : 'No limit'],
       ]}
     />

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { CheckedNumberView } from '#contract/protection/protection.ts';
 import { type Campaign, ChooseCampaign, useCampaigns } from '../../components/choose.tsx';
-import { type Fact, Facts } from '../../components/details.tsx';
+import { Facts } from '../../components/details.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Form, FormActions, FormError, TextField, useForm } from '../../components/form.tsx';
 import { Loadable, useFilters } from '../../components/list.tsx';
@@ -131,9 +131,9 @@ function Verdict({ checked }: { checked: CheckedNumberView | null }) {
         ))}
         <Facts
           facts={[
-            ...(country === null ? [] : ([['Country', nameCountry(country)]] satisfies Fact[])),
-            ...(hours === null ? [] : ([['Hours', hours]] satisfies Fact[])),
-            ...(opensAt === undefined ? [] : ([['Next open', describeOpening(opensAt, zoneNames, ownZone.value)]] satisfies Fact[])),
+            ['Country', country && nameCountry(country)],
+            ['Hours', hours],
+            ['Next open', opensAt !== undefined && describeOpening(opensAt, zoneNames, ownZone.value)],
           ]}
         />
       </div>

@@ -5,8 +5,8 @@ import { limits } from '#contract/limits.ts';
 import { countCodePoints } from '#contract/text/text.ts';
 import { Confirm } from '../../components/confirm.tsx';
 import { CopyButton } from '../../components/copy-button.tsx';
-import { type Fact, Facts } from '../../components/details.tsx';
-import { Dialog } from '../../components/dialog.tsx';
+import { Facts } from '../../components/details.tsx';
+import { CloseAction, Dialog } from '../../components/dialog.tsx';
 import { CodeField, Form, FormActions, FormError, TextField } from '../../components/form.tsx';
 import { Mark } from '../../components/icons.tsx';
 import { useList } from '../../components/list.tsx';
@@ -94,14 +94,13 @@ function AccountFacts({ session: { viewer, secondFactor, signedInWith }, onShow,
           ['Name', <bdi key="name">{viewer.name}</bdi>],
           ['Email', <bdi key="email">{viewer.email}</bdi>],
           ['Type', userTypeLabels[viewer.userType]],
-          ...(membership === '' ? [] : ([['Belongs to', <bdi key="membership">{membership}</bdi>]] satisfies Fact[])),
+          ['Belongs to', membership !== '' && <bdi key="membership">{membership}</bdi>],
           ['Signed in with', signedInWith ? <bdi key="with">{signedInWith}</bdi> : 'Password'],
-          ...(secondFactor === true ? ([['Second factor', <FactorIsOn key="factor" />]] satisfies Fact[]) : []),
-          ...(canEnroll ? ([['Second factor', 'Off']] satisfies Fact[]) : []),
+          ['Second factor', secondFactor === true ? <FactorIsOn key="factor" /> : canEnroll && 'Off'],
         ]}
       />
       {canEnroll && <p class="hint">With a second factor, someone who learns your password still can’t sign in without your phone.</p>}
-      <div class="actions">
+      <CloseAction onClose={onClose}>
         {!signedInWith && (
           <button type="button" onClick={() => onShow('password')}>
             Change password…
@@ -122,10 +121,7 @@ function AccountFacts({ session: { viewer, secondFactor, signedInWith }, onShow,
             Set up second factor…
           </button>
         )}
-        <button type="button" data-autofocus onClick={onClose}>
-          Close
-        </button>
-      </div>
+      </CloseAction>
     </Dialog>
   );
 }
@@ -180,17 +176,7 @@ function PasswordForm({ isDue, cancel, onCancel, onDone }: PasswordFormProps) {
         announce(isDue ? 'Password changed.' : 'Password changed. Your other sessions have ended.');
       }}
     >
-      {!isDue && (
-        <TextField
-          name="currentPassword"
-          label="Current password"
-          type="password"
-          autocomplete="current-password"
-          value={currentPassword}
-          onInput={setCurrent}
-          autofocus
-        />
-      )}
+      {!isDue && <CurrentPassword value={currentPassword} onInput={setCurrent} />}
       <TextField
         name="newPassword"
         label="New password"
@@ -267,19 +253,15 @@ function PasswordStep({ cancel, onCancel, onDone }: StepProps<EnrolledSecondFact
   const [currentPassword, setPassword] = useState('');
   return (
     <Form act={() => window.callkey.request('enrollSecondFactor', { currentPassword })} onDone={onDone}>
-      <TextField
-        name="currentPassword"
-        label="Current password"
-        type="password"
-        autocomplete="current-password"
-        value={currentPassword}
-        onInput={setPassword}
-        autofocus
-      />
+      <CurrentPassword value={currentPassword} onInput={setPassword} />
       <FormError />
       <FormActions verb="Continue" cancel={cancel} onCancel={onCancel} />
     </Form>
   );
+}
+
+function CurrentPassword(input: { value: string; onInput: (password: string) => void }) {
+  return <TextField name="currentPassword" label="Current password" type="password" autocomplete="current-password" autofocus {...input} />;
 }
 
 type AppStepProps = StepProps<OneTimeSecret> & { enrolled: EnrolledSecondFactorView };

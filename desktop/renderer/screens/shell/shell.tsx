@@ -8,6 +8,7 @@ import type { Command, RequestInput, Result } from '../../../ipc.ts';
 import { isShowCommand, type ScreenName, type ShowCommand, screens, screensFor, shortcutAt, showCommand } from '../../../screens.ts';
 import { ReferenceLink } from '../../components/api-key.tsx';
 import { PickerDialog } from '../../components/choose.tsx';
+import { Facts } from '../../components/details.tsx';
 import { CloseAction, Dialog } from '../../components/dialog.tsx';
 import { Form, FormError, SelectField, SubmitButton, TextField, useAction } from '../../components/form.tsx';
 import { Icon, MarkIcon } from '../../components/icons.tsx';
@@ -397,16 +398,7 @@ const themeLabels: Readonly<Record<Theme, string>> = { system: 'System', light: 
 function Help({ session, onClose }: { session: SessionView; onClose: () => void }) {
   return (
     <Dialog title="Help" onDismiss={onClose}>
-      <dl class="facts">
-        {shortcuts.map(([keys, what]) => (
-          <>
-            <dt key={`${keys}-keys`}>
-              <kbd>{keys}</kbd>
-            </dt>
-            <dd key={keys}>{what}</dd>
-          </>
-        ))}
-      </dl>
+      <Facts facts={shortcuts} />
       <p>
         <ReferenceLink verb="explains how to place calls." />
       </p>

@@ -3,11 +3,11 @@ import { type Named, type UserType, userTypes } from '#contract/console/common.t
 import type { SessionView } from '#contract/console/session.ts';
 import type { UserView } from '#contract/console/users.ts';
 import type { Result } from '../../../ipc.ts';
-import { Choose, type Matches, type Option } from '../../components/choose.tsx';
+import { ChooseField, type Matches, type Option } from '../../components/choose.tsx';
 import { Confirm } from '../../components/confirm.tsx';
 import { CopyButton } from '../../components/copy-button.tsx';
-import { Field, FormDialog, SelectField, TextField } from '../../components/form.tsx';
-import { Loadable, useIsTaken, useList } from '../../components/list.tsx';
+import { FormDialog, SelectField, TextField } from '../../components/form.tsx';
+import { useIsTaken } from '../../components/list.tsx';
 import { type OneTimeSecret, SecretDialog } from '../../components/secret.tsx';
 import { type LookedUp, lookUpChange } from '../../state/failure-text.ts';
 import { pluralize } from '../../state/format.ts';
@@ -94,38 +94,19 @@ type AccountFieldProps = {
   onChoose: (account: Named | null) => void;
 };
 
-function AccountField({ isOnlyOne, userType, chosen, onChoose }: AccountFieldProps) {
-  const list = useList({ key: 'accounts', every: null, load: () => findAccounts('') });
+function AccountField({ userType, ...choice }: AccountFieldProps) {
   const isInAccount = userType === 'account';
-  const none = isInAccount ? 'Choose…' : 'No limit: all of the partner’s accounts';
   return (
-    <Loadable list={list} noun="accounts">
-      {(first) => (
-        <Field name="accountId" label={isInAccount ? 'Account' : 'Limited to'}>
-          {(control) => (
-            <Choose
-              dialog={accountPicker}
-              first={first}
-              chosen={isOnlyOne ? (first.options[0] ?? null) : chosen && { ...chosen, caption: '' }}
-              none={isOnlyOne ? undefined : none}
-              invitation={none}
-              onChoose={onChoose}
-              control={control}
-            />
-          )}
-        </Field>
-      )}
-    </Loadable>
+    <ChooseField
+      name="accountId"
+      label={isInAccount ? 'Account' : 'Limited to'}
+      noun="account"
+      find={findAccounts}
+      none={isInAccount ? 'Choose…' : 'No limit: all of the partner’s accounts'}
+      {...choice}
+    />
   );
 }
-
-const accountPicker = {
-  title: 'Choose an account',
-  label: 'Find an account',
-  listLabel: 'Accounts',
-  placeholder: 'Type a name',
-  find: findAccounts,
-};
 
 function findAccounts(search: string): Promise<Result<Matches<Option>>> {
   return mapped(window.callkey.request('listAccounts', { search, cursor: null }), ({ accounts, nextCursor }) => ({

@@ -2,7 +2,7 @@ import { useMemo } from 'preact/hooks';
 import type { SessionView } from '#contract/console/session.ts';
 import type { UsersView, UserView } from '#contract/console/users.ts';
 import { foldText } from '#contract/text/text.ts';
-import { Details, type Fact, Facts, NoDetails } from '../../components/details.tsx';
+import { Details, Facts, NoDetails } from '../../components/details.tsx';
 import { ExportRowsButton } from '../../components/export-buttons.tsx';
 import { Icon } from '../../components/icons.tsx';
 import { Count, Empty, useDialogs, useFilters, useOpen, useSearchedList } from '../../components/list.tsx';
@@ -321,12 +321,12 @@ function UserDetails({ user, isYou, canSeeKeys, onOpen, onClose }: UserDetailsPr
       <Facts
         facts={[
           ['Email', <bdi key="email">{user.email}</bdi>],
-          ...(membership === '' ? [] : ([['Belongs to', <bdi key="membership">{membership}</bdi>]] satisfies Fact[])),
+          ['Belongs to', membership !== '' && <bdi key="membership">{membership}</bdi>],
           ['API keys', formatNumber(user.apiKeys)],
           ['Last sign-in', user.lastSignInAt === null ? 'Never' : <Moment key="seen" at={user.lastSignInAt} />],
           ['Second factor', user.secondFactor ? 'On' : 'Off'],
-          ...(user.link === null ? [] : ([['Linked to', <bdi key="link">{user.link.issuer}</bdi>]] satisfies Fact[])),
-          ...(user.disabledAt === null ? [] : ([['Disabled', <Moment key="disabled" at={user.disabledAt} />]] satisfies Fact[])),
+          ['Linked to', user.link && <bdi key="link">{user.link.issuer}</bdi>],
+          ['Disabled', user.disabledAt && <Moment key="disabled" at={user.disabledAt} />],
           ['Created', <Moment key="created" at={user.createdAt} />],
         ]}
       />
