@@ -488,7 +488,7 @@ export type RuleStore = {
   /** Returns the rules that apply to a campaign's calls; null if it doesn't exist. */
   campaignRules(campaignId: string): Promise<CampaignRules | null>;
   /** Replaces the given rules of a scope, unless the check throws. Rules can't change between the check and the replacement. */
-  setRules(scope: RuleScope, change: Partial<ScopeRules>, event: AuditEvent, check: CheckRules | null): Promise<void>;
+  setRules(scope: RuleScope, change: Partial<ScopeRules>, event: AuditEvent, check: CheckRules): Promise<void>;
   /**
    * Makes held calls due, in small batches, in scopes whose rules have changed or where dialing was resumed since the last time.
    *

@@ -10,7 +10,7 @@ import { auditEvent } from '../audit/audit.ts';
 import { scopeFor } from '../directory/scope.ts';
 import type { Millis } from '../instant.ts';
 import type { Caller, CampaignRules, DoNotCallEntry, RuleScope, Viewer } from '../model.ts';
-import type { CheckRules, Ports, ScopeRules } from '../ports.ts';
+import type { Ports, ScopeRules } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { selectRules } from './calling-hours.ts';
 import { notInScope, requireAccess, requireAdministrator } from './do-not-call.ts';
@@ -18,7 +18,7 @@ import { defaultRules, findNumberObjection, firstAllowed, getCallZones, type Jud
 import { getCountry, getNumberKind, isCountry, notACountry } from './numbers.ts';
 
 export type Reference = { scope: ProtectionScope; id: string };
-type Inherited = { from: RuleScope; rules: readonly HoursRule[] };
+type ScopeAndRules = ScopeRules & { from: RuleScope };
 
 /**
  * Finds a scope that the viewer can see. Someone who sees only one account can't use the partner's ID to see the rules of the whole
@@ -31,10 +31,27 @@ async function findVisible(ports: Ports, viewer: Caller['viewer'], { scope, id }
   return ruleScope;
 }
 
-export async function showHours(ports: Ports, viewer: Caller['viewer'], reference: Reference) {
+/** Reads the rules of a scope that the viewer can see, then those of its account and its partner. */
+async function readChain(ports: Ports, viewer: Caller['viewer'], reference: Reference): Promise<[ScopeAndRules, ...ScopeAndRules[]]> {
   const scope = await findVisible(ports, viewer, reference);
-  const { hours } = await ports.stores.rules.findRules(scope.id);
-  return { scope, rules: hours ?? [], inherited: await findInherited(ports, scope) };
+  const { kind, owner } = scope;
+  const above: [ProtectionScope, string | null][] = [
+    ['account', kind === 'campaign' ? owner.accountId : null],
+    ['partner', kind === 'partner' ? null : owner.partnerId],
+  ];
+  const { rules } = ports.stores;
+  const chain: [ScopeAndRules, ...ScopeAndRules[]] = [{ from: scope, ...(await rules.findRules(scope.id)) }];
+  for (const [parent, id] of above) {
+    const from = id === null ? null : await rules.findScope({ kind: 'all' }, parent, id);
+    if (from) chain.push({ from, ...(await rules.findRules(from.id)) });
+  }
+  return chain;
+}
+
+export async function showHours(ports: Ports, viewer: Caller['viewer'], reference: Reference) {
+  const [own, ...above] = await readChain(ports, viewer, reference);
+  const inherited = above.flatMap(({ from, hours }) => (hours ? [{ from, rules: hours }] : []));
+  return { scope: own.from, rules: own.hours ?? [], inherited: inherited[0] ?? null };
 }
 
 /**
@@ -45,43 +62,19 @@ export async function showHours(ports: Ports, viewer: Caller['viewer'], referenc
 export async function setHours(ports: Ports, caller: Caller, reference: Reference, rules: readonly HoursRule[], version?: string) {
   requireAdministrator(caller.viewer, 'change calling hours');
   const change = { hours: rules.length === 0 ? null : rules };
-  const check = checkVersion(version, change, hoursVersion);
-  await setRules(ports, caller, reference, change, { action: 'calling-hours.changed', detail: describeHours(rules) }, check);
+  const event = { action: 'calling-hours.changed', detail: describeHours(rules) } as const;
+  await setRules(ports, caller, reference, change, event, version, hoursVersion);
   return showHours(ports, caller.viewer, reference);
 }
 
-async function findInherited(ports: Ports, scope: RuleScope): Promise<Inherited | null> {
-  for (const from of await scopesAbove(ports, scope)) {
-    const { hours } = await ports.stores.rules.findRules(from.id);
-    if (hours) return { from, rules: hours };
-  }
-  return null;
-}
-
-/** Returns the account and the partner above a scope, nearest first. */
-async function scopesAbove(ports: Ports, { kind, owner }: RuleScope): Promise<RuleScope[]> {
-  const above: [ProtectionScope, string | null][] = [
-    ['account', kind === 'campaign' ? owner.accountId : null],
-    ['partner', kind === 'partner' ? null : owner.partnerId],
-  ];
-  const scopes: RuleScope[] = [];
-  for (const [parent, id] of above) {
-    const scope = id === null ? null : await ports.stores.rules.findScope({ kind: 'all' }, parent, id);
-    if (scope) scopes.push(scope);
-  }
-  return scopes;
-}
-
 export async function showNumberRules(ports: Ports, viewer: Caller['viewer'], reference: Reference) {
-  const scope = await findVisible(ports, viewer, reference);
-  const own = await ports.stores.rules.findRules(scope.id);
-  const rules = [own];
-  for (const above of await scopesAbove(ports, scope)) rules.push(await ports.stores.rules.findRules(above.id));
+  const chain = await readChain(ports, viewer, reference);
+  const [{ from, countries, kinds }] = chain;
   const effective = {
-    countries: [...(rules.find(({ countries }) => countries !== null)?.countries ?? [])],
-    kinds: [...(rules.find(({ kinds }) => kinds !== null)?.kinds ?? [])],
+    countries: [...(chain.find((rules) => rules.countries !== null)?.countries ?? [])],
+    kinds: [...(chain.find((rules) => rules.kinds !== null)?.kinds ?? [])],
   };
-  return { scope, countries: own.countries && [...own.countries], kinds: own.kinds && [...own.kinds], effective };
+  return { scope: from, countries: countries && [...countries], kinds: kinds && [...kinds], effective };
 }
 
 /**
@@ -94,8 +87,8 @@ export async function setNumberRules(ports: Ports, caller: Caller, reference: Re
   requireAdministrator(caller.viewer, 'change which numbers may be called');
   const wrong = rules.countries?.find((code) => !isCountry(code));
   if (wrong !== undefined) throw invalidField('countries', `${wrong}: ${notACountry}`);
-  const check = checkVersion(version, rules, numbersVersion);
-  await setRules(ports, caller, reference, rules, { action: 'numbers.changed', detail: describeNumbers(rules) }, check);
+  const event = { action: 'numbers.changed', detail: describeNumbers(rules) } as const;
+  await setRules(ports, caller, reference, rules, event, version, numbersVersion);
   return showNumberRules(ports, caller.viewer, reference);
 }
 
@@ -113,18 +106,14 @@ export async function setPace(ports: Ports, caller: Caller, reference: Reference
   const { perSecond, liveCalls } = pace;
   const change = { pace: perSecond === null && liveCalls === null ? null : pace };
   const detail = `${perSecond ?? 'any number of'} per second, ${liveCalls ?? 'any number of'} live calls`;
-  await setRules(ports, caller, reference, change, { action: 'pace.changed', detail }, checkVersion(version, change, paceVersion));
+  await setRules(ports, caller, reference, change, { action: 'pace.changed', detail }, version, paceVersion);
   return pace;
 }
 
 export async function showContactLimits(ports: Ports, viewer: Caller['viewer'], reference: Reference) {
-  const own = await findVisible(ports, viewer, reference);
-  const scopes = [own, ...(await scopesAbove(ports, own))];
-  const all = await Promise.all(
-    scopes.map(async (from) => ({ from, limits: (await ports.stores.rules.findRules(from.id)).contactLimits })),
-  );
-  const effective = all.flatMap(({ from, limits }) => (limits ? [{ from, limits }] : []));
-  return { scope: own, limits: all[0]?.limits ?? null, effective: effective[0] ?? null };
+  const chain = await readChain(ports, viewer, reference);
+  const effective = chain.flatMap(({ from, contactLimits }) => (contactLimits ? [{ from, limits: contactLimits }] : []));
+  return { scope: chain[0].from, limits: chain[0].contactLimits, effective: effective[0] ?? null };
 }
 
 /** @throws Problem `conflict` if a version is passed and the limits have changed since */
@@ -134,9 +123,8 @@ export async function setContactLimits(ports: Ports, caller: Caller, reference: 
     limits === null
       ? 'no limits of its own'
       : `${counted(limits.calls, 'call')} in ${counted(limits.days, 'day')}, ${counted(limits.minutesBetween, 'minute')} apart`;
-  const change = { contactLimits: limits };
-  const check = checkVersion(version, change, contactLimitsVersion);
-  await setRules(ports, caller, reference, change, { action: 'contact-limits.changed', detail }, check);
+  const event = { action: 'contact-limits.changed', detail } as const;
+  await setRules(ports, caller, reference, { contactLimits: limits }, event, version, contactLimitsVersion);
   return showContactLimits(ports, caller.viewer, reference);
 }
 
@@ -161,32 +149,24 @@ function toVersion(rules: readonly unknown[]): string {
   return hash('sha256', JSON.stringify(rules), 'base64url').slice(0, 16);
 }
 
-/** Returns a check that refuses the change if the rules' version isn't this one. Without a version, the last change wins. */
-function checkVersion(
-  version: string | undefined,
-  change: Partial<ScopeRules>,
-  versionOf: (rules: ScopeRules) => string,
-): CheckRules | null {
-  if (version === undefined) return null;
-  return (before) => {
-    // A repeated change isn't refused, because the response to the first one may have been lost.
-    if ([version, versionOf({ ...before, ...change })].includes(versionOf(before))) return;
-    throw new Problem('conflict', 'Someone else changed these rules in the meantime. Check the current rules, then save yours again.');
-  };
-}
-
+/** @param version refuses the change if the rules have another version. Without it, the last change wins */
 async function setRules(
   ports: Ports,
   { viewer, actor }: Caller,
   reference: Reference,
   change: Partial<ScopeRules>,
   { action, detail }: { action: AuditAction; detail: string },
-  check: CheckRules | null,
+  version: string | undefined,
+  versionOf: (rules: ScopeRules) => string,
 ): Promise<void> {
   const scope = await findVisible(ports, viewer, reference);
   const { kind, id, name, owner } = scope;
   const event = { ...auditEvent(ports, actor, action, { kind, id, name }, owner), detail };
-  await ports.stores.rules.setRules(scope, change, event, check);
+  await ports.stores.rules.setRules(scope, change, event, (before) => {
+    // A repeated change isn't refused, because the response to the first one may have been lost.
+    if (version === undefined || [version, versionOf({ ...before, ...change })].includes(versionOf(before))) return;
+    throw new Problem('conflict', 'Someone else changed these rules in the meantime. Check the current rules, then save yours again.');
+  });
   ports.onRulesChanged();
 }
 

@@ -68,7 +68,7 @@ async function writeRules(
   { id, owner }: RuleScope,
   change: Partial<ScopeRules>,
   mark: string,
-  check: CheckRules | null,
+  check: CheckRules,
 ): Promise<ScopeRules> {
   const { contactLimits, ...others } = change;
   const rules = { ...others, ...(contactLimits === undefined ? {} : { contact_limits: contactLimits }) };
@@ -79,7 +79,7 @@ async function writeRules(
     .where({ id: owner.partnerId })
     .update({ rules_version: trx.raw('coalesce(rules_version, 0) + 1') });
   const before = await findRules(trx, id);
-  check?.(before);
+  check(before);
   await upsertRules(trx, id, owner.partnerId, holdsCalls ? { ...columns, changed: mark } : columns);
   return before;
 }
