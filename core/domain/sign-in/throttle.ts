@@ -28,6 +28,7 @@ const hour = Duration.fromObject({ hours: 1 });
  * - `code`: wrong six-digit codes for one user, from one known device, from the user's sessions, or from everywhere else together. Someone who knows the
  *   password needs only about 300,000 attempts to guess a code, so the limits above would be too high (RFC 4226 §7.3; NIST SP 800-63B
  *   §5.2.2 allows 100 failures in a row). Recovery codes can't be guessed, so they don't count here, and still let the user in
+ * - `export` and `tenancy`: exports and switches of tenancy by one user, because each adds a permanent audit event
  * - `codes`: all of these together, because a user may have any number of devices. The other two can't reach it without them, so strangers
  *   can't lock the user out of a device
  */
@@ -49,6 +50,8 @@ const throttleLimits = {
   access: { max: 1, window: Duration.fromObject({ hours: 1 }) },
   code: { max: 20, window: Duration.fromObject({ hours: 24 }) },
   codes: { max: 100, window: Duration.fromObject({ hours: 24 }) },
+  export: { max: 60, window: Duration.fromObject({ minutes: 1 }) },
+  tenancy: { max: 300, window: Duration.fromObject({ minutes: 1 }) },
 };
 
 /** The longest window, in ms. A counter that ends later, even allowing for clock skew, was set by a clock that was ahead. */
@@ -72,8 +75,7 @@ export async function checkPassword(
   const counters = countersFor(attempt);
   const now = ports.clock.now();
   // Check this before queuing for the password check, so that a flood of blocked attempts doesn't fill the queue or write anything.
-  const blockedUntil = await ports.throttle.blockedUntil(limiting(counters), now);
-  if (blockedUntil !== null) throw tooMany(blockedUntil - now);
+  await requireUnblocked(ports, limiting(counters), now);
   const find = async () => {
     // Count only attempts whose turn has come, so that many users signing in at once aren't blocked, and made-up email addresses don't add
     // rows faster than passwords are checked.
@@ -105,8 +107,7 @@ export async function countIdentityProviderSignIn(ports: Ports, attempt: Identit
   const now = ports.clock.now();
   if ((await ports.throttle.blockedUntil([flow], now)) !== null)
     throw new IdentityProviderError('expired', 'This sign-in was already finished.');
-  const blockedUntil = await ports.throttle.blockedUntil(limiting(counters), now);
-  if (blockedUntil !== null) throw tooMany(blockedUntil - now);
+  await requireUnblocked(ports, limiting(counters), now);
   await take(ports, [flow, ...counters], now);
   return () => clearCounters(ports, counters);
 }
@@ -132,10 +133,8 @@ export async function countCode(ports: Ports, attempt: CodeAttempt, isRight: () 
   const usual = countersFor(attempt);
   const digits = sixDigitUserId === null ? [] : [createCounter('code', vouched ?? sixDigitUserId), createCounter('codes', sixDigitUserId)];
   const now = ports.clock.now();
-  const digitsBlockedUntil = digits.length === 0 ? null : await ports.throttle.blockedUntil(digits, now);
-  if (digitsBlockedUntil !== null) throw tooMany(digitsBlockedUntil - now, 'Too many wrong codes. Enter a recovery code instead.');
-  const blockedUntil = await ports.throttle.blockedUntil(limiting(usual), now);
-  if (blockedUntil !== null) throw tooMany(blockedUntil - now);
+  if (digits.length > 0) await requireUnblocked(ports, digits, now, 'Too many wrong codes. Enter a recovery code instead.');
+  await requireUnblocked(ports, limiting(usual), now);
   await take(ports, [...usual, ...digits], now);
   if (!(await isRight())) throw new Problem('unauthorized', unauthorizedDetail);
   await clearCounters(ports, [...usual, ...digits]);
@@ -163,6 +162,12 @@ async function take({ throttle }: Ports, counters: readonly Counter[], now: Mill
   throw tooMany(((await throttle.blockedUntil(counting, now)) ?? now) - now);
 }
 
+/** @throws Problem `too-many-requests` */
+async function requireUnblocked({ throttle }: Ports, counters: readonly Counter[], now: Millis, message?: string): Promise<void> {
+  const blockedUntil = await throttle.blockedUntil(counters, now);
+  if (blockedUntil !== null) throw tooMany(blockedUntil - now, message);
+}
+
 function limiting(counters: readonly Counter[]): Counter[] {
   return counters.filter(({ kind }) => kind !== 'counted');
 }
@@ -179,32 +184,23 @@ export async function oncePerWindow({ throttle, clock }: Ports, kind: 'access', 
 }
 
 /** @throws Problem `too-many-requests` if a user has tried too many email addresses that are taken */
-export async function requireUntaken({ throttle, clock }: Ports, userId: string): Promise<void> {
-  const now = clock.now();
-  const blockedUntil = await throttle.blockedUntil([createCounter('taken', userId)], now);
-  if (blockedUntil !== null) throw tooMany(blockedUntil - now, "Too many email addresses that can't be used.");
+export function requireUntaken(ports: Ports, userId: string): Promise<void> {
+  return requireUnblocked(ports, [createCounter('taken', userId)], ports.clock.now(), "Too many email addresses that can't be used.");
 }
 
 export async function countTaken({ throttle, clock }: Ports, userId: string): Promise<void> {
   await throttle.take([createCounter('taken', userId)], clock.now());
 }
 
-/** Limits per user and minute, because each of these requests adds a permanent audit event. */
-const recorded = {
-  export: { max: 60, what: 'exports' },
-  tenancy: { max: 300, what: 'switches between accounts or partners' },
-};
-const recordedWindow = Duration.fromObject({ minutes: 1 });
-
 /** Counts an export or a switch of tenancy. @throws Problem `too-many-requests` */
-export async function countRecorded({ throttle, clock }: Ports, kind: keyof typeof recorded, userId: string): Promise<void> {
-  const { max, what } = recorded[kind];
-  const counters = [{ key: `${kind}:${userId}`, max, window: recordedWindow.toMillis() }];
-  const now = clock.now();
+export async function countRecorded(ports: Ports, kind: 'export' | 'tenancy', userId: string): Promise<void> {
+  const counters = [createCounter(kind, userId)];
+  const what = kind === 'export' ? 'exports' : 'switches between accounts or partners';
+  const message = `At most ${throttleLimits[kind].max} ${what} per minute are allowed.`;
+  const now = ports.clock.now();
   // Check first, so that a client that's blocked but keeps trying doesn't cause any writes.
-  const blockedUntil = await throttle.blockedUntil(counters, now);
-  if (blockedUntil === null && (await throttle.take(counters, now))) return;
-  throw tooMany((blockedUntil ?? now) - now, `At most ${max} ${what} per minute are allowed.`);
+  await requireUnblocked(ports, counters, now, message);
+  if (!(await ports.throttle.take(counters, now))) throw tooMany(0, message);
 }
 
 /**
