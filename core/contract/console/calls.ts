@@ -24,7 +24,7 @@ const callFilter = {
 /** Searches the contact's name and phone number, and the request ID. */
 const callSearch = { search: searchSchema };
 
-export const callsExportQuerySchema = z.strictObject({ ...callFilter, ...callSearch }).check(isRange);
+const callsExportQuerySchema = z.strictObject({ ...callFilter, ...callSearch }).check(isRange);
 
 export const callsQuerySchema = z.strictObject({ ...callFilter, ...callSearch, cursor: cursorSchema }).check(isRange);
 
@@ -156,7 +156,7 @@ export const callRoutes = {
   }),
   summarizeCalls: route('GET', '/console/campaigns/:id/calls/summary', {
     summary: "Count a campaign's calls by day, in the last 30 days or a range of days",
-    query: z.strictObject({ ...callFilter, ...callSearch }).check(isRange),
+    query: callsExportQuerySchema,
     answer: callsSummarySchema,
   }),
   summarizeAllCalls: route('GET', '/console/calls/summary', {

@@ -29,12 +29,6 @@ export const createdSetupSchema = z.object({ partner: namedSchema, account: name
 
 export type CreatedSetupView = z.infer<typeof createdSetupSchema>;
 
-/** Without a partner, lists the accounts of all partners that the viewer manages. */
-export const directoryAccountsQuerySchema = directoryQuerySchema.extend({ partner: identifierSchema.optional() });
-
-/** Without an account, lists the campaigns of all accounts that the viewer manages. */
-export const directoryCampaignsQuerySchema = directoryQuerySchema.extend({ account: identifierSchema.optional() });
-
 const directoryPartnerSchema = namedSchema.extend({ accounts: z.number().int() });
 
 const directoryAccountSchema = namedSchema.extend({ partner: namedSchema, campaigns: z.number().int() });
@@ -126,7 +120,7 @@ export const directoryRoutes = {
   }),
   listDirectoryAccounts: route('GET', '/console/directory/accounts', {
     summary: "List the accounts that you manage (staff, and partner users who aren't limited to one account)",
-    query: directoryAccountsQuerySchema,
+    query: directoryQuerySchema.extend({ partner: identifierSchema.optional() }),
     answer: directoryAccountsSchema,
     problems: ['forbidden'],
   }),
@@ -150,7 +144,7 @@ export const directoryRoutes = {
   }),
   listDirectoryCampaigns: route('GET', '/console/directory/campaigns', {
     summary: "List the campaigns that you manage (staff, and partner users who aren't limited to one account)",
-    query: directoryCampaignsQuerySchema,
+    query: directoryQuerySchema.extend({ account: identifierSchema.optional() }),
     answer: directoryCampaignsSchema,
     problems: ['forbidden'],
   }),

@@ -3,7 +3,7 @@ import { namedSchema } from '../console/common.ts';
 import { limits } from '../limits.ts';
 import { route } from '../route.ts';
 import { identifierSchema, instantSchema, lineSchema } from '../text/text.ts';
-import { expectedVersionSchema, protectionScopes, ruledSchema, rulesVersionSchema, scopeError } from './protection.ts';
+import { expectedVersionSchema, protectionScopes, ruledSchema, rulesVersionSchema, scopedQuery } from './protection.ts';
 
 export const stopScopes = ['server', 'partner', 'account', 'campaign'] as const;
 export type StopScope = (typeof stopScopes)[number];
@@ -44,13 +44,6 @@ export type StopDialing = z.infer<typeof stopDialingSchema>;
 export const stoppedDialingSchema = z.object({ stop: stopSchema, queuedCalls: z.number().int(), withProvider: z.number().int() });
 export type StoppedDialingView = z.infer<typeof stoppedDialingSchema>;
 
-const paceScopes = ['account', 'campaign'] as const;
-
-export const paceQuerySchema = z.strictObject({
-  scope: z.enum(paceScopes, { error: `Must be one of ${paceScopes.join(', ')}.` }),
-  id: identifierSchema,
-});
-
 const perSecondError = { error: 'Must be a number from 0.1 to 1000, or null.' };
 const liveCallsError = { error: 'Must be a whole number from 1 to 100000, or null.' };
 /** How many calls may leave the core per second, and how many may be with the provider at the same time. Null for any number. */
@@ -64,8 +57,6 @@ export const scopePaceSchema = z.object({ ...paceSchema.shape, version: rulesVer
 export type PaceView = z.infer<typeof scopePaceSchema>;
 
 export const setPaceSchema = paceSchema.extend({ version: expectedVersionSchema });
-
-export const contactLimitsQuerySchema = z.strictObject({ scope: z.enum(protectionScopes, scopeError), id: identifierSchema });
 
 const countError = { error: 'Must be a whole number from 1 to 100.' };
 const daysError = { error: 'Must be a whole number from 1 to 30.' };
@@ -120,26 +111,26 @@ export const dialingRoutes = {
   }),
   showPace: route('GET', '/console/pace', {
     summary: 'Show how fast the calls of an account or campaign leave the core',
-    query: paceQuerySchema,
+    query: scopedQuery(['account', 'campaign']),
     answer: scopePaceSchema,
     problems: ['not-found'],
   }),
   setPace: route('PUT', '/console/pace', {
     summary: 'Set how fast the calls of an account or campaign leave the core (partner users and staff only)',
-    query: paceQuerySchema,
+    query: scopedQuery(['account', 'campaign']),
     body: setPaceSchema,
     answer: scopePaceSchema,
     problems: ['forbidden', 'not-found', 'conflict'],
   }),
   showContactLimits: route('GET', '/console/contact-limits', {
     summary: 'Show how often the calls of a partner, account or campaign may reach one number',
-    query: contactLimitsQuerySchema,
+    query: scopedQuery(protectionScopes),
     answer: scopeContactLimitsSchema,
     problems: ['not-found'],
   }),
   setContactLimits: route('PUT', '/console/contact-limits', {
     summary: 'Set how often the calls of a partner, account or campaign may reach one number (partner users and staff only)',
-    query: contactLimitsQuerySchema,
+    query: scopedQuery(protectionScopes),
     body: setContactLimitsSchema,
     answer: scopeContactLimitsSchema,
     problems: ['forbidden', 'not-found', 'conflict'],

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { cursorSchema, daySchema, namedSchema, nextCursorSchema, searchSchema, totals } from '../console/common.ts';
+import { daySchema, directoryQuerySchema, namedSchema, nextCursorSchema, searchSchema, totals } from '../console/common.ts';
 import { limits } from '../limits.ts';
 import { route } from '../route.ts';
 import { identifierSchema, instantSchema, lineSchema } from '../text/text.ts';
@@ -10,8 +10,6 @@ import { countrySchema, effectiveNumberRulesSchema, numberRulesSchema, restricte
 
 // Do-not-call list
 
-/** `search` matches numbers that start with it. */
-export const doNotCallQuerySchema = z.strictObject({ search: searchSchema, cursor: cursorSchema });
 export const doNotCallSchema = z.object({
   /** Newest first, or by number if there's a search. */
   entries: z.array(doNotCallEntrySchema),
@@ -61,13 +59,17 @@ export const liftNumberSchema = z.strictObject({ reason: lineSchema(limits.name,
 // Calling hours and numbers
 
 export const protectionScopes = ['partner', 'account', 'campaign'] as const;
-export const scopeError = { error: `Must be one of ${protectionScopes.join(', ')}.` };
 export type ProtectionScope = (typeof protectionScopes)[number];
 
 /** A partner, account or campaign, each of which can have rules of its own. */
 export const ruledSchema = namedSchema.extend({ kind: z.enum(protectionScopes) });
 
-export const callingHoursQuerySchema = z.strictObject({ scope: z.enum(protectionScopes, scopeError), id: identifierSchema });
+export function scopedQuery<const Scopes extends readonly ProtectionScope[]>(
+  scopes: Scopes,
+  error = `Must be one of ${scopes.join(', ')}.`,
+) {
+  return z.strictObject({ scope: z.enum(scopes, { error }), id: identifierSchema });
+}
 
 /** Changes with the scope's own rules. */
 export const rulesVersionSchema = z.string();
@@ -90,10 +92,7 @@ export type CallingHoursView = z.infer<typeof callingHoursSchema>;
 /** Replaces all rules of the scope. A scope without rules inherits them. */
 export const setCallingHoursSchema = z.strictObject({ rules: hoursRulesSchema, version: expectedVersionSchema });
 
-export const numbersQuerySchema = z.strictObject({
-  scope: z.enum(['partner', 'account'], { error: 'Must be partner or account.' }),
-  id: identifierSchema,
-});
+const numbersQuery = scopedQuery(['partner', 'account'], 'Must be partner or account.');
 
 export const numbersSchema = z.object({
   scope: ruledSchema,
@@ -157,7 +156,7 @@ export type CheckedNumberView = z.infer<typeof checkedNumberSchema>;
 export const protectionRoutes = {
   listDoNotCall: route('GET', '/console/do-not-call', {
     summary: 'List the numbers that must not be called',
-    query: doNotCallQuerySchema,
+    query: directoryQuerySchema,
     answer: doNotCallSchema,
   }),
   addDoNotCall: route('POST', '/console/do-not-call', {
@@ -180,26 +179,26 @@ export const protectionRoutes = {
   }),
   showCallingHours: route('GET', '/console/calling-hours', {
     summary: 'Show the calling hours of a partner, account or campaign',
-    query: callingHoursQuerySchema,
+    query: scopedQuery(protectionScopes),
     answer: callingHoursSchema,
     problems: ['not-found'],
   }),
   setCallingHours: route('PUT', '/console/calling-hours', {
     summary: 'Replace the calling hours of a partner, account or campaign (partner users and staff only)',
-    query: callingHoursQuerySchema,
+    query: scopedQuery(protectionScopes),
     body: setCallingHoursSchema,
     answer: callingHoursSchema,
     problems: ['forbidden', 'not-found', 'conflict'],
   }),
   showNumbers: route('GET', '/console/numbers', {
     summary: 'Show which numbers a partner or account may call',
-    query: numbersQuerySchema,
+    query: numbersQuery,
     answer: numbersSchema,
     problems: ['not-found'],
   }),
   setNumbers: route('PUT', '/console/numbers', {
     summary: 'Set which numbers a partner or account may call (partner users and staff only)',
-    query: numbersQuerySchema,
+    query: numbersQuery,
     body: setNumbersSchema,
     answer: numbersSchema,
     problems: ['forbidden', 'not-found', 'conflict'],
