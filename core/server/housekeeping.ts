@@ -10,7 +10,6 @@ import { eachDespiteErrors } from '../domain/each-despite-errors.ts';
 import type { RetentionDays } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import { sweepSignInCodes } from '../domain/sign-in/identity-provider.ts';
 import { resealSecrets } from '../domain/sign-in/second-factor.ts';
 import { sweepSessions } from '../domain/sign-in/sessions.ts';
 import { missingSecret } from './sealed-secrets.ts';
@@ -87,7 +86,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     ({ clock }) => report(endOverdueCalls(dialing, clock, signal), 'calls', 'overdue calls ended'),
     async (now) => days.contacts && report(eraseOldContacts(now, operator.actor, days.contacts, signal), 'calls', 'contact data erased'),
     sweepSessions,
-    sweepSignInCodes,
+    ({ stores, clock }) => stores.links.sweepCodes(clock.now()),
     ({ throttle, clock }) => throttle.sweep(clock.now()),
     ({ clock }) => forgetOldCounts(retention, clock, signal),
     ({ clock }) => report(doNotCall.deleteEnded(clock.now(), signal), 'entries', 'do-not-call entries past their end date deleted'),

@@ -53,7 +53,7 @@ export function makeFlowSecrets(ports: Ports): FlowSecrets {
   return { state: randomText(ports), nonce: randomText(ports), verifier: randomText(ports) };
 }
 
-function randomText({ randomness }: Ports): string {
+export function randomText({ randomness }: Ports): string {
   return Buffer.from(randomness.bytes(32)).toString('base64url');
 }
 
@@ -105,10 +105,6 @@ function hasLookalikes(email: string): boolean {
   return [...email].some((letter) => letter > '\u007f' && /[ -~]/.test(letter.normalize('NFC').toLowerCase()));
 }
 
-export function makeSignInCode(ports: Ports): string {
-  return randomText(ports);
-}
-
 /** Lets the app start a session with this code if it has the verifier for this challenge. */
 export async function createSignInCode(ports: Ports, code: string, signIn: Omit<SignInCode, 'digest' | 'expiresAt'>): Promise<void> {
   const expiresAt = plus(ports.clock.now(), codeLife.toMillis());
@@ -134,8 +130,4 @@ export async function takeSignInCode(ports: Ports, { code, verifier }: { code: s
 
 function toCodeDigest(code: string): Digest {
   return hash('sha256', code);
-}
-
-export async function sweepSignInCodes({ stores, clock }: Ports): Promise<void> {
-  await stores.links.sweepCodes(clock.now());
 }

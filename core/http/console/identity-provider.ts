@@ -14,7 +14,7 @@ import {
   flowLife,
   IdentityProviderError,
   makeFlowSecrets,
-  makeSignInCode,
+  randomText,
   SignInRefused,
   takeSignInCode,
 } from '../../domain/sign-in/identity-provider.ts';
@@ -83,7 +83,7 @@ async function finish(
   if (app) {
     const { user, ...rest } = proof;
     keepFlow(ctx, deps, {
-      ...{ step: 'confirm', ...rest, userId: user.id, app, state: secrets.state, code: makeSignInCode(ports) },
+      ...{ step: 'confirm', ...rest, userId: user.id, app, state: secrets.state, code: randomText(ports) },
       expiresAt: plus(ports.clock.now(), confirmationLife.toMillis()),
     });
     showPage(ctx, deps, 'app', `&${flowParameter}=${nameFlow(secrets.state)}`);

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { CheckedCode, Digest } from '../../domain/model.ts';
+import type { AuditEvent, CheckedCode, Digest } from '../../domain/model.ts';
 import type { SecondFactorStore } from '../../domain/ports.ts';
 import { recordAudit, requireSession } from '../audit/audit.ts';
 import { countRows, type Lanes } from '../engine/database.ts';
@@ -13,6 +13,21 @@ import { deleteFactor, lockTarget } from './users.ts';
 const stepsAhead = 20;
 
 export function secondFactorStore({ console: { read, write }, background }: Lanes): SecondFactorStore {
+  /** Uses up a code, and changes what it allows to. @returns false if the code isn't accepted */
+  function changeWith(
+    userId: string,
+    code: CheckedCode,
+    events: readonly AuditEvent[],
+    change?: (trx: Knex.Transaction) => Promise<unknown>,
+  ) {
+    return write.transaction(async (trx) => {
+      if (!(await useUp(trx, userId, code))) return false;
+      await change?.(trx);
+      for (const event of events) await recordAudit(trx, event);
+      return true;
+    });
+  }
+
   return {
     async find(userId) {
       const row = await read('second_factors').where({ user_id: userId }).first('secret', 'confirmed_at');
@@ -43,34 +58,17 @@ export function secondFactorStore({ console: { read, write }, background }: Lane
       });
     },
 
-    async renew(userId, code, recoveryDigests, event) {
-      return write.transaction(async (trx) => {
-        if (!(await useUp(trx, userId, code))) return false;
+    renew: (userId, code, recoveryDigests, event) =>
+      changeWith(userId, code, [event], async (trx) => {
         await trx('recovery_codes').where({ user_id: userId }).delete();
         await insertRecoveryCodes(trx, userId, recoveryDigests);
-        await recordAudit(trx, event);
-        return true;
-      });
-    },
+      }),
 
     countRecoveryCodes: (userId) => countRows(read('recovery_codes').where({ user_id: userId })),
 
-    async use(userId, code, events) {
-      return write.transaction(async (trx) => {
-        if (!(await useUp(trx, userId, code))) return false;
-        for (const event of events) await recordAudit(trx, event);
-        return true;
-      });
-    },
+    use: (userId, code, events) => changeWith(userId, code, events),
 
-    async remove(userId, code, event) {
-      return write.transaction(async (trx) => {
-        if (!(await useUp(trx, userId, code))) return false;
-        await deleteFactor(trx, userId);
-        await recordAudit(trx, event);
-        return true;
-      });
-    },
+    remove: (userId, code, event) => changeWith(userId, code, [event], (trx) => deleteFactor(trx, userId)),
 
     async reset(user, event) {
       return write.transaction(async (trx) => {
