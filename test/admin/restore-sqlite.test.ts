@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import fs, { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { restoreSqlite } from '../../core/admin/database/restore-sqlite.ts';
@@ -57,6 +58,24 @@ describe('admin restore', () => {
       const first = `${filename}.before-restore-20261122T030950Z`;
       expect(names).to.deep.equal([first, `${first}-2`, `${first}-3`]);
       for (const name of names) expect((await adminOn(`sqlite:${name}`).json('check')).ok).to.equal(true);
+    });
+
+    it('works on a file system without hard links', async () => {
+      const { linkSync } = fs;
+      fs.linkSync = () => {
+        throw Object.assign(new Error('EPERM: operation not permitted, link'), { code: 'EPERM' });
+      };
+      syncBuiltinESMExports();
+      try {
+        const { before } = await restoreSqlite(filename, file, new Date());
+        expect((await adminOn(`sqlite:${before}`).json('check')).ok).to.equal(true);
+        const missing = join(freshDirectory(), 'callkey.db');
+        await restoreSqlite(missing, file, new Date());
+        for (const each of [filename, missing]) expect((await adminOn(`sqlite:${each}`).json('check')).ok).to.equal(true);
+      } finally {
+        fs.linkSync = linkSync;
+        syncBuiltinESMExports();
+      }
     });
 
     it('moves aside the WAL of a missing database', async () => {

@@ -7,10 +7,8 @@ import {
   copyFileSync,
   createWriteStream,
   existsSync,
-  linkSync,
   openSync,
   readdirSync,
-  renameSync,
   rmSync,
   statSync,
 } from 'node:fs';
@@ -22,7 +20,7 @@ import { pageUrl } from '#contract/pages.ts';
 import { auditEvent } from '../../domain/audit/audit.ts';
 import { errorCode, Problem } from '../../domain/problem.ts';
 import { adminCommand } from '../../program.ts';
-import { flushToDisk } from '../../server/start/session-secrets.ts';
+import { flushToDisk, giveName } from '../../server/start/session-secrets.ts';
 import type { Lane } from '../../storage/engine/database.ts';
 import { explainDatabaseError } from '../../storage/engine/errors.ts';
 import { ownTables } from '../../storage/engine/tables.ts';
@@ -53,7 +51,7 @@ async function runBackup(context: AdminContext, path: string): Promise<void> {
     if (location.kind === 'sqlite') await copyDatabase(storage.database, location.filename, partial);
     else await dump(storage.database, location.url, partial);
     flushToDisk(partial);
-    moveIntoPlace(partial, file);
+    if (!giveName(partial, file)) refuseExisting(file);
     flushToDisk(dirname(file));
   } catch (error) {
     const explained = explainDatabaseError(error);
@@ -165,17 +163,6 @@ function createFile(file: string): void {
     closeSync(openSync(file, 'wx', 0o600));
   } catch (error) {
     throw new Problem('invalid', `Couldn't write ${file}: ${explainDatabaseError(error)?.cause ?? String(error)}.`);
-  }
-}
-
-/** Uses a hard link if the file system supports it. Unlike a rename, a link never replaces a file that another program has just created. */
-function moveIntoPlace(partial: string, file: string): void {
-  try {
-    linkSync(partial, file);
-  } catch (error) {
-    refuseExisting(file);
-    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(errorCode(error) ?? '')) throw error;
-    renameSync(partial, file);
   }
 }
 

@@ -1,10 +1,10 @@
-import { chownSync, constants, copyFileSync, existsSync, linkSync, mkdirSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
+import { chownSync, constants, copyFileSync, existsSync, mkdirSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
 import { chmod } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import knex, { type Knex } from 'knex';
-import { errorCode, Problem } from '../../domain/problem.ts';
+import { Problem } from '../../domain/problem.ts';
 import { adminCommand } from '../../program.ts';
-import { flushToDisk } from '../../server/start/session-secrets.ts';
+import { flushToDisk, giveName } from '../../server/start/session-secrets.ts';
 import { quiet } from '../../storage/engine/database.ts';
 import { explainDatabaseError, isLocked } from '../../storage/engine/errors.ts';
 import { migrationsTable } from '../../storage/engine/tables.ts';
@@ -84,7 +84,7 @@ async function prepare(copy: string, file: string): Promise<string[]> {
 /** Moves the copy into place. A deleted database may have left its companion files behind. */
 function place(target: string, copy: string, before: string): Omit<RestoreResult, 'missing'> {
   moveCompanions(target, before);
-  linkIfMissing(copy, target);
+  if (!giveName(copy, target)) throw inUseError(target);
   flushToDisk(dirname(target));
   return { before: null, revived: nothing };
 }
@@ -93,7 +93,7 @@ async function replace(target: string, copy: string, before: string): Promise<Om
   const database = openSqliteFile(target);
   try {
     const revived = await lock(database, copy, target);
-    linkSync(target, before);
+    giveName(target, before);
     moveCompanions(target, before);
     // A rename replaces the file in one step, so a core that starts now finds either the old or the new database.
     renameSync(copy, target);
@@ -139,15 +139,6 @@ async function compare(database: Knex): Promise<Revived | null> {
 
 async function readApplied(database: Knex): Promise<string[]> {
   return (await database.schema.hasTable(migrationsTable)) ? database(migrationsTable).pluck('name') : [];
-}
-
-/** Links the copy to the target's name. Unlike a rename, this fails if a core has just created a database. */
-function linkIfMissing(copy: string, target: string): void {
-  try {
-    linkSync(copy, target);
-  } catch (error) {
-    throw errorCode(error) === 'EEXIST' ? inUseError(target) : error;
-  }
 }
 
 function moveCompanions(target: string, before: string): void {

@@ -1,4 +1,16 @@
-import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import type { Randomness } from '../../domain/ports.ts';
 import { errorCode } from '../../domain/problem.ts';
@@ -38,22 +50,10 @@ function makeSecret(file: string, randomness: Randomness): void {
   const temporary = `${file}.${randomness.id()}`;
   try {
     writeFileSync(temporary, `${Buffer.from(randomness.bytes(32)).toString('base64url')}\n`, { flag: 'wx', mode: 0o600, flush: true });
-    publish(temporary, file);
+    giveName(temporary, file);
     flushToDisk(folder);
   } finally {
     rmSync(temporary, { force: true });
-  }
-}
-
-/** Publishes the file with a link. Unlike a rename, this never replaces another core's file. */
-function publish(temporary: string, file: string): void {
-  try {
-    linkSync(temporary, file);
-  } catch (error) {
-    if (errorCode(error) === 'EEXIST') return;
-    // Some file systems don't support hard links.
-    if (!['EPERM', 'ENOTSUP', 'ENOSYS', 'EOPNOTSUPP'].includes(errorCode(error))) throw error;
-    renameSync(temporary, file);
   }
 }
 
@@ -89,4 +89,21 @@ export function flushToDisk(path: string): void {
   } finally {
     closeSync(descriptor);
   }
+}
+
+/**
+ * Gives a file a new name with a hard link if the file system supports it, or else renames it. Unlike a rename, a link never replaces a file
+ * that another program has just created.
+ *
+ * @returns whether the name wasn't taken
+ */
+export function giveName(from: string, to: string): boolean {
+  try {
+    linkSync(from, to);
+  } catch (error) {
+    if (existsSync(to)) return false;
+    if (!['EPERM', 'ENOTSUP', 'ENOSYS', 'EOPNOTSUPP'].includes(errorCode(error))) throw error;
+    renameSync(from, to);
+  }
+  return true;
 }
