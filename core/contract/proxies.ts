@@ -1,3 +1,5 @@
+import { isDecodable } from './server-address.ts';
+
 // Doesn't load undici, so that the app can start without it.
 
 /** Error codes that occur before the request is sent. */
@@ -32,12 +34,3 @@ export function readProxyAddress(environment: Readonly<Record<string, string | u
 
 export const invalidProxyAddress =
   "HTTPS_PROXY isn't a valid proxy address. Set it to an address such as http://proxy.example.com:3128, or unset it. In the password, write % as %25.";
-
-function isDecodable(text: string): boolean {
-  try {
-    decodeURIComponent(text);
-    return true;
-  } catch {
-    return false;
-  }
-}

@@ -25,3 +25,14 @@ export function readServerAddress(text: string): ServerAddress {
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '[::1]' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }
+
+/** Whether a text, such as a URL, contains only valid percent-encoding. */
+export function isDecodable(text: string): boolean {
+  if (!text.includes('%')) return true;
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

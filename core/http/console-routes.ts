@@ -4,6 +4,7 @@ import { sessionRoutes } from '#contract/console/session.ts';
 import { generation, generationHeader } from '#contract/contract-generation.ts';
 import { parameterNames, type Route } from '#contract/route.ts';
 import { type ConsoleRoutes, consoleRoutes as table } from '#contract/routes.ts';
+import { isDecodable } from '#contract/server-address.ts';
 import { isIdentifier } from '#contract/text/text.ts';
 import type { Turn } from '../domain/calls/call-list.ts';
 import type { Session } from '../domain/model.ts';
@@ -25,7 +26,7 @@ import * as users from './console/users.ts';
 import { readQuery } from './middleware/body.ts';
 import type { Context, HttpDeps, Middleware, State } from './middleware/context.ts';
 import { isUnchanged, setEncodedBody, toEtag } from './middleware/encoding.ts';
-import { badEncoding, hasKeyHeader, isDecodable, jsonLine, methodNotAllowed, refuse, setRequestId } from './middleware/every-request.ts';
+import { badEncoding, hasKeyHeader, jsonLine, methodNotAllowed, refuse, setRequestId } from './middleware/every-request.ts';
 import {
   applyTenancyHeader,
   csrf,

@@ -13,6 +13,7 @@ import { expiresSoon } from '#contract/expiry.ts';
 import { isKeyValue } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
 import type { Route } from '#contract/route.ts';
+import { isDecodable } from '#contract/server-address.ts';
 import { isIdentifier, timestamp } from '#contract/text/text.ts';
 import { allowsAddress, toDigest } from '../domain/api-keys.ts';
 import { authorize, type CancelledCall, cancelCall, findActiveKey, type PlacedCall, placeCall } from '../domain/calls/place-and-cancel.ts';
@@ -22,7 +23,7 @@ import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { parseInTurn, readJsonBytes } from './middleware/body.ts';
 import type { Context, HttpDeps, Middleware } from './middleware/context.ts';
-import { badEncoding, isDecodable, jsonLine, quotaHeaders, refuse, write } from './middleware/every-request.ts';
+import { badEncoding, jsonLine, quotaHeaders, refuse, write } from './middleware/every-request.ts';
 import { waitForStrangerTurn } from './middleware/turns.ts';
 
 type Parameters = Readonly<Record<string, string>>;

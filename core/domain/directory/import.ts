@@ -176,13 +176,21 @@ export async function planImport(ports: Ports, imports: ImportStore, file: Impor
 
   const wantedPartners = file.partners.map((partner) => ({ ...noFields, ...partner }));
   const partners = await plan('partners', wantedPartners);
-  const findPartner = await lookupIn(imports, partners, [...file.accounts, ...file.users].map(getPartner));
+  const findPartner = await lookupIn(
+    imports,
+    partners,
+    [...file.accounts, ...file.users].map(({ partner }) => partner),
+  );
 
   const wantedAccounts = file.accounts.map(({ partner, ...account }, index) => {
     return { ...noFields, ...account, partnerId: findPartner(`accounts.${index}.partner`, partner).id };
   });
   const accounts = await plan('accounts', wantedAccounts);
-  const findAccount = await lookupIn(imports, accounts, [...file.campaigns, ...file.users].map(getAccount));
+  const findAccount = await lookupIn(
+    imports,
+    accounts,
+    [...file.campaigns, ...file.users].map(({ account }) => account),
+  );
 
   const wantedCampaigns = file.campaigns.map(({ account, ...campaign }, index) => {
     const { id, partnerId } = findAccount(`campaigns.${index}.account`, account);
@@ -194,14 +202,6 @@ export async function planImport(ports: Ports, imports: ImportStore, file: Impor
   const users = await plan('users', wantedUsers);
   await refuseTakenEmails(imports, users);
   return [partners, accounts, campaigns, users];
-}
-
-function getPartner({ partner }: { partner?: string | undefined }): string | undefined {
-  return partner;
-}
-
-function getAccount({ account }: { account?: string | undefined }): string | undefined {
-  return account;
 }
 
 function refuseRepeats<Field extends string>(kind: string, field: Field, entities: readonly Record<Field, string>[]): void {

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { keyExpiresHeader } from '#contract/calls/calls.ts';
 import { apiKeyHeader, rateLimitHeader, rateLimitPolicyHeader } from '#contract/headers.ts';
 import { type ProblemBody, type ProblemCode, problemMediaType, problemTable, problemType, requestIdHeader } from '#contract/problems.ts';
+import { isDecodable } from '#contract/server-address.ts';
 import { Problem, type Quota, ResultUnknown, unauthorizedDetail } from '../../domain/problem.ts';
 import type { Context, Middleware, ObserveRefusals } from './context.ts';
 import { isSignedIn } from './session.ts';
@@ -86,17 +87,6 @@ function describeHost(host: string | undefined, rawHeaders: readonly string[], h
 function isRepeated(rawHeaders: readonly string[]): boolean {
   const isHost = (text: string, index: number) => index % 2 === 0 && text.length === 4 && text.toLowerCase() === 'host';
   return rawHeaders.findIndex(isHost) !== rawHeaders.findLastIndex(isHost);
-}
-
-/** Whether a path or query contains only valid percent-encoding. */
-export function isDecodable(path: string): boolean {
-  if (!path.includes('%')) return true;
-  try {
-    decodeURIComponent(path);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 export function badEncoding(): Problem {

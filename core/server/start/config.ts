@@ -24,13 +24,6 @@ export type Config = ReturnType<typeof readConfig>;
 /** Certificate and key in PEM format. */
 export type Tls = Readonly<{ certFile: string; keyFile: string; cert: Buffer; key: Buffer }>;
 
-type DialerConfig =
-  | Readonly<{ kind: 'off' }>
-  | (Handing & Readonly<{ kind: 'simulated' }>)
-  | (Handing & Readonly<{ kind: 'webhook'; url: string; deduplicates: boolean }>);
-/** @property pace the pace of all calls together; null for any */
-type Handing = Readonly<{ concurrency: number; pace: Pace | null }>;
-
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
@@ -191,9 +184,11 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   });
 }
 
-function toDialer(env: z.output<typeof schema>): DialerConfig {
+function toDialer(env: z.output<typeof schema>) {
   const { DIALER: kind, DIALER_CONCURRENCY: concurrency, DIALER_PER_SECOND: perSecond = null, DIALER_LIVE_CALLS: liveCalls = null } = env;
-  const handing = { concurrency, pace: perSecond === null && liveCalls === null ? null : { perSecond, liveCalls } };
+  // The pace of all calls together; null for any.
+  const pace: Pace | null = perSecond === null && liveCalls === null ? null : { perSecond, liveCalls };
+  const handing = { concurrency, pace };
   if (kind === 'off') return { kind };
   if (kind === 'simulated') return { kind, ...handing };
   if (env.DIALER_URL === undefined) throw new ConfigError('DIALER_URL', 'is required with DIALER=webhook');

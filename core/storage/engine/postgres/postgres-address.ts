@@ -1,3 +1,5 @@
+import { isDecodable } from '#contract/server-address.ts';
+
 /** Splits `postgres://user:password@one:5432,two:5432/callkey` into the part before the hosts, the hosts, and the part after them. */
 const parts = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)/s;
 
@@ -24,7 +26,7 @@ const parameters: Record<string, readonly string[] | undefined> = {
  */
 export function normalizeUrl(url: string): string {
   const [, , , after = ''] = parts.exec(url) ?? [];
-  if (/[@#]/.test(after) || !isDecodable(url))
+  if (/[@#]/.test(after) || /\s/.test(url) || !isDecodable(url))
     throw new Error('must be percent-encoded: for example, write @ in a password as %40, / as %2F, # as %23, % as %25 and a space as %20');
   // Node.js refuses NUL in a variable of PostgreSQL's programs, with an error that contains the value.
   if (/\p{Cc}/u.test(decodeURIComponent(url))) throw new Error('must not contain control characters');
@@ -72,12 +74,3 @@ const encode = (value: string | null) => (value === null ? undefined : encodeURI
 const toUrlHost = (host: string) => (/^[^/[]*:[^/]*$/.test(host) ? `[${host}]` : encodeURIComponent(host).replace(/^%5B(.*)%5D$/, '[$1]'));
 
 const printable = (name: string) => (/^[\w.-]{1,40}$/.test(name) ? name : 'with unusual characters');
-
-function isDecodable(url: string): boolean {
-  try {
-    decodeURIComponent(url);
-    return !/\s/.test(url);
-  } catch {
-    return false;
-  }
-}
