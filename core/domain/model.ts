@@ -159,7 +159,6 @@ export type KeyLimits = {
   /** The networks from which the key is accepted, in CIDR notation; null for any address. */
   addresses: readonly string[] | null;
   callsPerDay: number | null;
-  /** Days are counted in this time zone. */
   timeZone: string;
 };
 
@@ -241,7 +240,6 @@ export type ScopePace = Pace & { scopeId: string; accountId: string | null; camp
 /** The calls that limits count: those of an account or, for a partner's limits, of all its accounts. */
 export type ScopeContactLimits = { limits: ContactLimits; scope: ProtectionScope; scopeId: string; counts: OwningScope };
 
-/** While there's a stop, no call of its scope leaves the core. @property target null for the server */
 export type DialingStop = {
   id: string;
   scope: StopScope;
@@ -351,7 +349,6 @@ export type ListedCall = {
   heldUntil: Millis | null;
   heldFor: HeldFor | null;
   answeredBy: AnsweredBy | null;
-  /** The contact's time zone. */
   timeZone: string | null;
   campaign: Named;
 };
@@ -376,22 +373,17 @@ export type CallDetails = {
   notBefore: Millis | null;
   notAfter: Millis | null;
   durationSeconds: number | null;
-  /** How many times a dialer has claimed the call. */
   attempts: number;
   firstAttemptAt: Millis | null;
   /** Null unless the call is waiting for a dialer. */
   nextAttemptAt: Millis | null;
-  /** When the provider reported the outcome of a call that had been `unknown`. */
   toldLateAt: Millis | null;
 };
 
 /** Selects a page of a list: a search text, and the item after which the page starts. */
 export type ListFilter = { search: string; cursor: string | null };
 
-/**
- * The start or end of a time range. An ID below `lowestId` is certainly from before `at`, and an ID of at least `highestId` from `at` or
- * later: see `Randomness.idsAround`.
- */
+/** The start or end of a time range. For the IDs, see `Randomness.idsAround`. */
 export type RangeEnd = { at: Millis; lowestId: string; highestId: string };
 /** A time range of a day or more: includes `from`, excludes `before`; null means open. */
 export type InstantRange = { from: RangeEnd | null; before: RangeEnd | null };

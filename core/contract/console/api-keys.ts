@@ -155,6 +155,9 @@ export const identifiedApiKeySchema = z.object({ apiKey: apiKeySchema.nullable()
 
 // Details of an API key
 
+/** The newest events about the key that the viewer can see in Activity, at most 50, newest first. */
+const keyActivitySchema = z.array(eventSchema);
+
 export const apiKeyDetailsSchema = z.object({
   apiKey: apiKeySchema,
   /** The scope in which the key was created. It determines who can see the key. */
@@ -186,8 +189,7 @@ export const apiKeyDetailsSchema = z.object({
     .nullable(),
   /** The address of a proxy that isn't trusted, if this request came through one. All clients behind it seem to have its address. */
   ignoredProxy: z.string().optional(),
-  /** The newest events about the key that the viewer can see in Activity, at most 50, newest first. */
-  activity: z.array(eventSchema),
+  activity: keyActivitySchema,
 });
 
 export type ApiKeyDetailsView = z.infer<typeof apiKeyDetailsSchema>;
@@ -199,8 +201,7 @@ export const revokedApiKeySchema = z.object({
   /** The name of who revoked the key or deleted its user; null if the audit log no longer says it. */
   revokedBy: z.string().nullable(),
   reason: z.string().nullable(),
-  /** The newest events about the key that the viewer can see in Activity, at most 50, newest first. */
-  activity: z.array(eventSchema),
+  activity: keyActivitySchema,
 });
 
 export const apiKeyRoutes = {

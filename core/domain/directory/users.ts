@@ -244,7 +244,6 @@ export async function enableUser(ports: Ports, { actor }: Caller, user: User): P
   if (ended === null) throw new Problem('conflict', `${user.email} isn't disabled.`);
 }
 
-/** @returns the number of sessions that this ended, or null if it changed nothing */
 function setDisabled(ports: Ports, actor: Actor, user: User, isDisabled: boolean, target: TargetUser = user): Promise<number | null> {
   const event = auditEvent(ports, actor, isDisabled ? 'user.disabled' : 'user.enabled', userSubject(user), toOwningScope(user));
   return ports.stores.users.setDisabled(target, isDisabled ? event.at : null, event);

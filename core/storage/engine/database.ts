@@ -178,7 +178,7 @@ export function* inChunks<Item>(items: readonly Item[]): Generator<Item[]> {
  * In ms. A process that waits for SQLite's lock polls it. Without pauses between transactions, that process might not get the lock until it
  * times out.
  */
-const pause = 5;
+export const pause = 5;
 
 /**
  * Repeats a short transaction until it changes fewer rows than it could, so that other processes can write in between.

@@ -334,7 +334,7 @@ const lookupBatchSize = 1_000;
 type Sweep = { scope_id: string; account_id: string | null; partner_id: string; token: string };
 
 /**
- * Blocks the queued calls to numbers that were added since the last time. A claim would block these calls anyway, but it may be hours until
+ * A claim would block these calls anyway, but it may be hours until
  * a dialer claims a call, and the list of calls would show it as queued until then.
  */
 export async function blockDoNotCall(database: Lane, now: Millis, signal?: AbortSignal): Promise<number> {

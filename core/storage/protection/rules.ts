@@ -302,7 +302,6 @@ export function parseSettings(json: string | null): Readonly<Record<string, stri
 type ChangedScope = { scope_id: string; campaign_id: string | null; account_id: string | null; partner_id: string; changed: string };
 
 /**
- * Makes held calls due in scopes whose calling hours, pace or contact limits have changed since the last time, or where dialing was resumed.
  * A claim then applies the new rules, and may hold a call again. Otherwise, a call would wait until the previous hours open, and could lapse
  * although the new ones are open.
  */

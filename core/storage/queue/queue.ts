@@ -9,7 +9,7 @@ import { type Millis, oneDay } from '../../domain/instant.ts';
 import { maxDaysAhead } from '../../domain/protection/calling-hours.ts';
 import { contactLimitDetail, stoppedDetail } from '../../domain/protection/judge.ts';
 import { countCalls, perLane, queryCalls, sumOfCalls } from '../engine/call-lanes.ts';
-import { getDialect, inChunks, type Lane, type Mode, type Value } from '../engine/database.ts';
+import { getDialect, inChunks, type Lane, type Mode, pause, type Value } from '../engine/database.ts';
 import { endCalls } from '../engine/ended-calls.ts';
 import { readSql } from '../engine/sql-file.ts';
 import type { CallRow } from '../engine/tables.ts';
@@ -105,12 +105,6 @@ export async function keysHandingOff(database: Lane, keys: KeysWithCalls, now: M
 
 /** The number of calls per statement. One statement for 300,000 calls would lock SQLite for seconds, and exceed PostgreSQL's time limit. */
 const cancelBatchSize = 1_000;
-/**
- * In ms. A process that waits for SQLite's lock polls it. Without pauses between transactions, that process might not get the lock until it
- * times out.
- */
-const pause = 5;
-
 /** @property size the number of calls in one transaction */
 type Cancelling = { signal?: AbortSignal | undefined; size?: number };
 
