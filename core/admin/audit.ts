@@ -2,8 +2,7 @@ import type { Command } from 'commander';
 import { z } from 'zod';
 import { counted } from '#contract/text/count.ts';
 import { verifyChain } from '../domain/audit/audit-chain.ts';
-import type { AdminContext, Runner } from './command-line.ts';
-import { parseInput, withExamples } from './command-line.ts';
+import { type AdminContext, parseInput, type Runner, withExamples } from './command-line.ts';
 
 export function auditCommands(program: Command, { withDatabase }: Runner): void {
   const audit = program.command('audit').description('verify the audit log, in which each event is chained to the one before it');

@@ -5,8 +5,7 @@ import { counted, formatCount } from '#contract/text/count.ts';
 import { timestamp, toPlainPhone } from '#contract/text/text.ts';
 import { eraseContact, exportContact, forgetDoNotCall } from '../domain/calls/contacts.ts';
 import type { ContactCall } from '../domain/model.ts';
-import type { AdminContext, Runner } from './command-line.ts';
-import { parseInput, shortName, table, withExamples } from './command-line.ts';
+import { type AdminContext, parseInput, type Runner, shortName, table, withExamples } from './command-line.ts';
 import { entryJson } from './do-not-call.ts';
 
 export function contactCommands(program: Command, { withDatabase }: Runner): void {

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import { makeSigningSecret } from '#contract/calls/signature.ts';
-import type { Runner, Settings } from './command-line.ts';
-import { withExamples } from './command-line.ts';
+import { type Runner, type Settings, withExamples } from './command-line.ts';
 
 export function dialerCommands(program: Command, { withoutDatabase }: Runner): void {
   const dialer = program.command('dialer').description('manage the webhook that hands calls to your provider');

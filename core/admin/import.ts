@@ -2,8 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { ImportInterrupted, type ImportResult, importAll, importFileSchema } from '../domain/directory/import.ts';
 import { oneTimePasswordNote } from '../domain/directory/users.ts';
-import type { AdminContext, Output, Runner } from './command-line.ts';
-import { parseInput, table, withExamples } from './command-line.ts';
+import { type AdminContext, type Output, parseInput, type Runner, table, withExamples } from './command-line.ts';
 import { readJson } from './files.ts';
 
 export function importCommand(program: Command, { withDatabase }: Runner): void {

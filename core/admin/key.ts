@@ -15,8 +15,7 @@ import type { ApiKey } from '../domain/model.ts';
 import { Problem } from '../domain/problem.ts';
 import { adminCommand } from '../program.ts';
 import { explainDatabaseError } from '../storage/engine/errors.ts';
-import type { AdminContext, Runner } from './command-line.ts';
-import { oneLine, parseInput, shortName, table, withExamples } from './command-line.ts';
+import { type AdminContext, oneLine, parseInput, type Runner, shortName, table, withExamples } from './command-line.ts';
 import { findUser } from './user.ts';
 
 export function keyCommands(program: Command, { withDatabase }: Runner): void {

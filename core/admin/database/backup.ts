@@ -26,8 +26,7 @@ import { explainDatabaseError } from '../../storage/engine/errors.ts';
 import { ownTables } from '../../storage/engine/tables.ts';
 import { schemaState } from '../../storage/migrate.ts';
 import type { Storage } from '../../storage/storage.ts';
-import type { AdminContext, Runner } from '../command-line.ts';
-import { withExamples } from '../command-line.ts';
+import { type AdminContext, type Runner, withExamples } from '../command-line.ts';
 import { ownSchema, quoted, requireSameServer, startPostgresTool, waitForTool } from './postgres-tools.ts';
 import { openSqliteFile } from './restore-sqlite.ts';
 

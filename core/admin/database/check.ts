@@ -16,8 +16,7 @@ import { explainDatabaseError } from '../../storage/engine/errors.ts';
 import { freeBytes, requireRights } from '../../storage/engine/health.ts';
 import { findClusterFaults, findRoleFaults } from '../../storage/engine/postgres/cluster.ts';
 import type { Storage } from '../../storage/storage.ts';
-import type { AdminContext, Runner } from '../command-line.ts';
-import { withExamples } from '../command-line.ts';
+import { type AdminContext, type Runner, withExamples } from '../command-line.ts';
 import { acceptCommand } from './clock.ts';
 
 export function checkCommand(program: Command, { withDatabase }: Runner): void {

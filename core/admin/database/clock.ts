@@ -3,8 +3,7 @@ import { timestamp } from '#contract/text/text.ts';
 import { acceptClock, describeDoubt, findDoubt } from '../../domain/clock.ts';
 import type { Millis } from '../../domain/instant.ts';
 import { adminCommand } from '../../program.ts';
-import type { AdminContext, Runner } from '../command-line.ts';
-import { withExamples } from '../command-line.ts';
+import { type AdminContext, type Runner, withExamples } from '../command-line.ts';
 
 export const acceptCommand = `${adminCommand} clock accept`;
 

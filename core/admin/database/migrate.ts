@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import type { AdminContext, Runner } from '../command-line.ts';
-import { withExamples } from '../command-line.ts';
+import { type AdminContext, type Runner, withExamples } from '../command-line.ts';
 
 export function migrateCommand(program: Command, { withDatabase }: Runner): void {
   const command = program.command('migrate').description('update the database schema, as a core does when it starts');

@@ -4,8 +4,7 @@ import { Problem } from '../../domain/problem.ts';
 import { adminCommand } from '../../program.ts';
 import { maxShards } from '../../storage/engine/call-lanes.ts';
 import { countCalls, createShards, findClusterFaults, requireCoordinator } from '../../storage/engine/postgres/cluster.ts';
-import type { AdminContext, Runner } from '../command-line.ts';
-import { withExamples } from '../command-line.ts';
+import { type AdminContext, type Runner, withExamples } from '../command-line.ts';
 import { assertNoOtherConnections } from './restore-postgres.ts';
 
 export function shardCommands(program: Command, { withDatabase }: Runner): void {

@@ -1,7 +1,6 @@
 import { limits } from '#contract/limits.ts';
 import type { ContactLimitsView, Pace, PaceView, StopView } from '#contract/protection/dialing.ts';
-import type { DoNotCallEntryView } from '#contract/protection/do-not-call.ts';
-import { doNotCallReasonLabels } from '#contract/protection/do-not-call.ts';
+import { type DoNotCallEntryView, doNotCallReasonLabels } from '#contract/protection/do-not-call.ts';
 import type { CallingHoursView, NumbersView } from '#contract/protection/protection.ts';
 import { timestamp } from '#contract/text/text.ts';
 import * as stops from '../../domain/calls/stops.ts';

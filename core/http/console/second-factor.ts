@@ -1,5 +1,4 @@
-import type { EnrolledSecondFactorView } from '#contract/console/session.ts';
-import { sessionRoutes } from '#contract/console/session.ts';
+import { type EnrolledSecondFactorView, sessionRoutes } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
 import { Problem } from '../../domain/problem.ts';
 import { findVoucher } from '../../domain/sign-in/devices.ts';

@@ -1,6 +1,5 @@
 import type { z } from 'zod';
-import type { SessionView } from '#contract/console/session.ts';
-import { sessionRoutes } from '#contract/console/session.ts';
+import { type SessionView, sessionRoutes } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
 import * as users from '../../domain/directory/users.ts';
 import type { Session } from '../../domain/model.ts';

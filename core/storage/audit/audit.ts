@@ -9,8 +9,7 @@ import type { ActivityStore, AuditChainStore } from '../../domain/ports.ts';
 import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
 import { changesSignIn } from '../../domain/sign-in/sessions.ts';
 import { both, type Condition, countUpTo, either, equal, inRange, type RowPrefix, splitRange } from '../engine/conditions.ts';
-import type { Dialect, Lane, Lanes } from '../engine/database.ts';
-import { countRows, inChunks, inShortTransactions, required } from '../engine/database.ts';
+import { countRows, type Dialect, inChunks, inShortTransactions, type Lane, type Lanes, required } from '../engine/database.ts';
 import type { AuditEventRow, UserRow } from '../engine/tables.ts';
 
 /**

@@ -7,8 +7,7 @@ import type { Belonging, DirectoryKind, DirectoryStore, ManagedAccess } from '..
 import { Problem } from '../../domain/problem.ts';
 import { recordAudit, recordAudits } from '../audit/audit.ts';
 import { type Condition, either, equal, matching } from '../engine/conditions.ts';
-import type { Dialect, Lane, Lanes } from '../engine/database.ts';
-import { inChunks } from '../engine/database.ts';
+import { type Dialect, inChunks, type Lane, type Lanes } from '../engine/database.ts';
 import { isForeignKeyViolation } from '../engine/errors.ts';
 import { parseSettings } from '../protection/rules.ts';
 

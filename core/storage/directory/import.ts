@@ -4,8 +4,7 @@ import type { EndedSignIn, ImportedEntity, ImportKind, NewPassword } from '../..
 import type { ImportStore } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { recordAudit, recordAudits } from '../audit/audit.ts';
-import type { Lanes } from '../engine/database.ts';
-import { inChunks } from '../engine/database.ts';
+import { inChunks, type Lanes } from '../engine/database.ts';
 import { isLocked, isUniqueViolation } from '../engine/errors.ts';
 import { deleteLink, setDisabled, updateUser } from '../users/users.ts';
 

@@ -7,8 +7,7 @@ import type { ApiKeyStore, DaysLeft, RevokeOptions } from '../../domain/ports.ts
 import { CallsNotCancelled, Problem, unauthorizedDetail } from '../../domain/problem.ts';
 import { recordAudit, recordAudits } from '../audit/audit.ts';
 import { perLane } from '../engine/call-lanes.ts';
-import type { Lane, Lanes } from '../engine/database.ts';
-import { countRows, inChunks, required } from '../engine/database.ts';
+import { countRows, inChunks, type Lane, type Lanes, required } from '../engine/database.ts';
 import { readSql } from '../engine/sql-file.ts';
 import type { ApiKeyRow, KeyUsageRow, UserRow } from '../engine/tables.ts';
 import { cancelForGood, cancelSoon, countQueued, type KeysWithCalls, keysHandingOff } from '../queue/queue.ts';

@@ -1,8 +1,7 @@
 import { instant, type Millis, quarterHour } from '../../domain/instant.ts';
 import type { Digest, KeyCaller } from '../../domain/model.ts';
 import type { Clock } from '../../domain/ports.ts';
-import type { Lane, Value } from '../engine/database.ts';
-import { inChunks } from '../engine/database.ts';
+import { inChunks, type Lane, type Value } from '../engine/database.ts';
 
 /**
  * In ms. The minimum time between two writes of a key's rows. Together with `sweepEvery`, it must stay below 60,000, so that the rows are

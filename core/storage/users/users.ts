@@ -8,8 +8,7 @@ import type { Deletion, EndedKey, RevokeOptions, ToKeyEvent, UserStore } from '.
 import { Problem } from '../../domain/problem.ts';
 import { endProofs, recordAudit, recordAudits } from '../audit/audit.ts';
 import { either, matching } from '../engine/conditions.ts';
-import type { Lane, Lanes } from '../engine/database.ts';
-import { countRows, inChunks, inShortTransactions, required } from '../engine/database.ts';
+import { countRows, inChunks, inShortTransactions, type Lane, type Lanes, required } from '../engine/database.ts';
 import { isUniqueViolation } from '../engine/errors.ts';
 import type { ApiKeyRow, LinkRow, SecondFactorRow, UserRow } from '../engine/tables.ts';
 import { cancelDeletedUsersCalls, cancelInFlight, revokeKeys, toEventScope } from '../keys/api-keys.ts';
