@@ -357,15 +357,12 @@ export type ListedCall = {
 export type CallKey = { campaignId: string; contactId: string };
 
 /** Everything that's stored about a call to a person. */
-export type ContactCall = PlacedCall & {
-  campaignName: string;
-  accountName: string;
-  state: CallState;
-  dialedAt: Millis | null;
-  endedAt: Millis | null;
-  durationSeconds: number | null;
-  detail: string | null;
-};
+export type ContactCall = PlacedCall &
+  Pick<ListedCall, 'state' | 'dialedAt' | 'endedAt' | 'detail'> & {
+    campaignName: string;
+    accountName: string;
+    durationSeconds: number | null;
+  };
 
 export type CallDetails = {
   call: ListedCall;

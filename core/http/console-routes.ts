@@ -88,7 +88,9 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
     };
     const run: Middleware = async (ctx) => {
       requireStage(deps.ports, getSession(ctx).data, name);
-      await (turns ? inTurn(turns, ctx, deps.ports, readSearch(ctx), (turn) => handle(ctx, turn)) : handle(ctx, null));
+      await (turns
+        ? inTurn(turns, ctx, deps.ports, ctx.query['search'] ? ctx.path : null, (turn) => handle(ctx, turn))
+        : handle(ctx, null));
     };
     const requireOwnPath: Middleware = (ctx, next) => {
       if (ctx.path !== path && fixedPaths.has(ctx.path)) throw methodNotAllowed(consoleMethods(router, ctx.path));
@@ -170,10 +172,6 @@ function inTurn<Result>(
 
 function closed(): never {
   throw new Problem('unavailable', 'The connection was closed.', { retryAfter: 1 });
-}
-
-function readSearch(ctx: Context): string | null {
-  return ctx.query['search'] ? ctx.path : null;
 }
 
 /** Sets the route's name for metrics and logs, even if the request is refused. */

@@ -48,13 +48,15 @@ async function lookForProblems(storage: Storage, location: DatabaseLocation, por
     if (missing.length > 0) throw new Error(`missing ${missing.join(', ')}: run ${adminCommand} migrate, or start a core`);
     return 'complete';
   });
-  const users = schema.ok ? [await attempt('users', async () => `${await countEnabled(storage)} can sign in`)] : [];
-  const clock = schema.ok ? [await attempt('clock', () => lookAtClock(storage))] : [];
-  const rights = schema.ok ? [await attempt('rights', () => requireRights(database, location).then(() => 'sufficient'))] : [];
-  const dialer = schema.ok ? [await attempt('dialer', () => describeDialer(ports))] : [];
-  const factors = schema.ok ? await checkSecondFactors(ports, location) : [];
   const specific = location.kind === 'sqlite' ? await checkSqlite(database, location.filename) : await checkPostgres(database);
-  return [reachable, ...specific, ...rights, schema, ...clock, ...users, ...factors, ...dialer];
+  if (!schema.ok) return [reachable, ...specific, schema];
+  const rights = await attempt('rights', () => requireRights(database, location).then(() => 'sufficient'));
+  const clock = await attempt('clock', () => lookAtClock(storage));
+  const enabled = database.read('users').whereNull('disabled_at');
+  const users = await attempt('users', async () => `${await countRows(enabled)} can sign in`);
+  const factors = await checkSecondFactors(ports, location);
+  const dialer = await attempt('dialer', () => describeDialer(ports));
+  return [reachable, ...specific, rights, schema, clock, users, ...factors, dialer];
 }
 
 async function checkSecondFactors(ports: Ports, location: DatabaseLocation): Promise<Finding[]> {
@@ -80,10 +82,6 @@ async function lookAtClock({ stores }: Storage): Promise<string> {
   const doubt = findDoubt(await stores.clock.read(), systemClock.now());
   if (doubt) throw new Error(describeDoubt(doubt, acceptCommand));
   return 'plausible';
-}
-
-function countEnabled({ database }: Storage): Promise<number> {
-  return countRows(database.read('users').whereNull('disabled_at'));
 }
 
 /** Describes the queue of due calls. @throws Error if a running core has recorded that the provider isn't accepting calls */

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { timestamp } from '#contract/text/text.ts';
 import { acceptClock, describeDoubt, findDoubt } from '../../domain/clock.ts';
-import type { Millis } from '../../domain/instant.ts';
 import { adminCommand } from '../../program.ts';
 import { type AdminContext, type Runner, withExamples } from '../command-line.ts';
 
@@ -21,7 +20,8 @@ async function runShow({ ports, output }: AdminContext): Promise<boolean> {
   const now = ports.clock.now();
   const recorded = await ports.stores.clock.read();
   const doubt = findDoubt(recorded, now);
-  const instants = { now: iso(now), recordedAt: iso(recorded.newestAt), serverAt: iso(recorded.serverAt) };
+  const { newestAt, serverAt } = recorded;
+  const instants = { now: timestamp(now), recordedAt: newestAt && timestamp(newestAt), serverAt: serverAt && timestamp(serverAt) };
   const lines = [
     `This machine:         ${instants.now}`,
     `Newest recorded time: ${instants.recordedAt ?? 'none'}`,
@@ -38,8 +38,4 @@ async function runAccept({ ports, caller: { actor }, output }: AdminContext): Pr
     { acceptedAt: at },
     `Accepted ${at} as the current time. Within a minute, cores will dial calls, end calls and erase data again.`,
   );
-}
-
-function iso(at: Millis | null): string | null {
-  return at === null ? null : timestamp(at);
 }

@@ -53,7 +53,8 @@ export async function startOidc(ctx: Context, deps: HttpDeps): Promise<void> {
 /** Signs in the browser that comes back from the identity provider or, if the app started the sign-in, asks the user to confirm it. */
 export async function finishOidc(ctx: Context, deps: HttpDeps): Promise<void> {
   const provider = requireIdentityProvider(deps);
-  const flow = readFlow(ctx, deps, new URLSearchParams(ctx.search).get('state') ?? '');
+  const started = new URLSearchParams(ctx.search).get('state');
+  const flow = listFlows(ctx, deps).find(({ state }) => state === started);
   if (flow) dropFlow(ctx, deps, flow);
   try {
     if (flow?.step !== 'provider') throw new IdentityProviderError('expired', "There's no sign-in to finish.");
@@ -193,7 +194,7 @@ const flowSchema = z.discriminatedUnion('step', [
     expiresAt: z.number(),
   }),
 ]);
-export type Flow = z.infer<typeof flowSchema>;
+type Flow = z.infer<typeof flowSchema>;
 
 /** The maximum number of sign-ins that a browser can have in progress. A new one replaces the oldest, because headers have a limit. */
 const maxFlows = 5;
@@ -204,7 +205,7 @@ const start = 'callkey_oidc_';
  * Stores a flow in a cookie of its own, because several tabs may sign in at the same time. Browsers send the cookies only to the paths of
  * this sign-in. Unlike the session's cookie, they're also sent when the identity provider redirects to these paths.
  */
-export function keepFlow(ctx: Context, deps: HttpDeps, flow: Flow): void {
+function keepFlow(ctx: Context, deps: HttpDeps, flow: Flow): void {
   const cookies = openCookies(ctx, deps);
   const name = cookieName(flow.state);
   const others = listFlows(ctx, deps).filter((other) => cookieName(other.state) !== name);
@@ -213,17 +214,12 @@ export function keepFlow(ctx: Context, deps: HttpDeps, flow: Flow): void {
   cookies.set(name, value, { maxAge: flow.expiresAt - deps.ports.clock.now(), sameSite: 'lax' });
 }
 
-export function dropFlow(ctx: Context, deps: HttpDeps, { state }: Flow): void {
+function dropFlow(ctx: Context, deps: HttpDeps, { state }: Flow): void {
   openCookies(ctx, deps).set(cookieName(state), null, { sameSite: 'lax' });
 }
 
-/** Returns the flow with this state; null if there's none, or it's too old. */
-export function readFlow(ctx: Context, deps: HttpDeps, state: string): Flow | null {
-  return listFlows(ctx, deps).find((flow) => flow.state === state) ?? null;
-}
-
-/** Returns the browser's flows, newest first. */
-export function listFlows(ctx: Context, deps: HttpDeps): Flow[] {
+/** Returns the browser's flows that aren't too old, newest first. */
+function listFlows(ctx: Context, deps: HttpDeps): Flow[] {
   const cookies = openCookies(ctx, deps);
   const flows = cookies.list(start).flatMap((name) => {
     const value = cookies.get(name, { signed: true }) ?? '';
@@ -238,7 +234,7 @@ function cookieName(state: string): string {
 }
 
 /** Returns a flow's name, which isn't a secret. */
-export function nameFlow(state: string): string {
+function nameFlow(state: string): string {
   return hash('sha256', state).slice(0, 8);
 }
 
