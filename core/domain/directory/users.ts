@@ -390,8 +390,6 @@ function outOfScope(path: string, kind: string): Problem {
 /**
  * Changes a user's own password, and ends the user's other sessions. A user who signed in with a one-time password doesn't have to enter it
  * again.
- *
- * @returns the new password's hash
  */
 export async function changePassword(
   ports: Ports,
