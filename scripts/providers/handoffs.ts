@@ -2,10 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
-import { Webhook } from 'standardwebhooks';
 import { request } from 'undici';
 import { z } from 'zod';
 import { type Handoff, handoffSchema, type Outcome } from '#contract/calls/dialer.ts';
+import { isSigned, sign } from '#contract/calls/signature.ts';
 import { openConnections } from '../../core/dialer/webhook.ts';
 import { readBytes } from '../../core/http/middleware/body.ts';
 
@@ -35,9 +35,10 @@ export function setting(name: string, ifUnset?: string): string {
 const port = Number(setting('PORT', '9000'));
 const core = setting('CALLKEY_SERVER', 'http://127.0.0.1:8080');
 /** Newest first. */
-const webhooks = setting('DIALER_SECRETS')
-  .split(',')
-  .map((secret) => new Webhook(secret));
+const secrets = setting('DIALER_SECRETS').split(',');
+
+/** In seconds. */
+const now = () => Math.floor(Date.now() / 1_000);
 
 export const log = (line: string) => process.stdout.write(`${line}\n`);
 
@@ -50,13 +51,15 @@ export function serve({ call, readOutcome }: Recipe): void {
     const path = request.url ?? '/';
     let handoff: Handoff;
     try {
-      const body = (await readBytes(request, maxReport)).toString();
+      const bytes = await readBytes(request, maxReport);
+      const body = bytes.toString();
       if (path.startsWith('/outcomes') && readOutcome) {
         const outcome = readOutcome(request.headers, body, path);
         if (outcome) report(outcome);
         return response.writeHead(204).end();
       }
-      handoff = verified(request.headers, body);
+      if (!isSigned((name) => String(request.headers[name] ?? ''), bytes, secrets, now())) throw new Error('not signed by the core');
+      handoff = handoffSchema.parse(JSON.parse(body));
     } catch {
       return response.writeHead(401).end();
     }
@@ -74,20 +77,6 @@ export function serve({ call, readOutcome }: Recipe): void {
   });
 }
 
-/** @throws Error unless one of the secrets has signed it */
-function verified(received: IncomingHttpHeaders, body: string): Handoff {
-  const headers = Object.fromEntries(Object.entries(received).map(([name, value]) => [name, String(value)]));
-  const isSigned = webhooks.some((webhook) => {
-    try {
-      return webhook.verify(body, headers) !== undefined;
-    } catch {
-      return false;
-    }
-  });
-  if (!isSigned) throw new Error('not signed by the core');
-  return handoffSchema.parse(JSON.parse(body));
-}
-
 /**
  * The waits between attempts, in seconds. Together, they take less than two hours. After four hours without an outcome, the call becomes
  * `unknown`, but even then, the core accepts an outcome.
@@ -98,10 +87,7 @@ const waits = [1, 5, 30, 60, 300, 900, 1_800, 3_600];
 export async function report(outcome: Outcome): Promise<void> {
   const body = JSON.stringify(outcome);
   for (const wait of [...waits, null]) {
-    const [id, time] = [randomUUID(), new Date()];
-    const headers = new Headers({ 'Content-Type': 'application/json', 'webhook-id': id });
-    headers.set('webhook-timestamp', String(Math.floor(time.getTime() / 1_000)));
-    headers.set('webhook-signature', webhooks[0]?.sign(id, time, body) ?? '');
+    const headers = { 'Content-Type': 'application/json', ...sign(randomUUID(), body, secrets[0] ?? '', now()) };
     const answer = await fetch(`${core}/dialer/outcomes`, { method: 'POST', headers, body }).catch(() => null);
     log(`${outcome.handoffId}: ${outcome.state}, ${answer?.status ?? 'no response from the core'}`);
     if ([204, 400, 404, 413, 422].includes(answer?.status ?? 0) || wait === null) return;

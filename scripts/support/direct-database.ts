@@ -39,8 +39,7 @@ export async function openPorts(
 
 /** Opens a database by its DATABASE_URL. */
 export function openDirect(databaseUrl: string, others?: Partial<Ports>): Promise<{ ports: Ports; storage: Storage }> {
-  const location = parseDatabaseUrl(databaseUrl);
-  return openPorts(location, others);
+  return openPorts(parseDatabaseUrl(databaseUrl), others);
 }
 
 export const password = 'correct horse battery staple';
