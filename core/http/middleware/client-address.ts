@@ -9,15 +9,7 @@ import type { Context } from './context.ts';
  *
  * @param onIgnored called once for each request whose forwarding header comes from a connection that isn't a trusted proxy
  */
-export function clientAddress(
-  proxies: readonly string[],
-  onIgnored: (peer: string) => void,
-): {
-  getClientAddress(ctx: Context): string;
-  isSecure(ctx: Context): boolean;
-  /** Returns the address of a proxy that isn't trusted, if the request seems to come through one. */
-  findIgnoredProxy(ctx: Context): string | undefined;
-} {
+export function clientAddress(proxies: readonly string[], onIgnored: (peer: string) => void) {
   const isTrusted = proxyTrust(proxies);
   function findAddress(req: IncomingMessage): string {
     let address = peerAddress(req);
@@ -36,15 +28,16 @@ export function clientAddress(
     return address;
   }
   return {
-    getClientAddress(ctx) {
+    getClientAddress(ctx: Context): string {
       ctx.state.address ??= findAddress(ctx.req);
       return ctx.state.address;
     },
-    findIgnoredProxy({ req }) {
+    /** Returns the address of a proxy that isn't trusted, if the request seems to come through one. */
+    findIgnoredProxy({ req }: Context): string | undefined {
       const peer = peerAddress(req);
       return req.headers['x-forwarded-for'] === undefined || isTrusted(peer) ? undefined : peer;
     },
-    isSecure(ctx) {
+    isSecure(ctx: Context): boolean {
       if ('encrypted' in ctx.req.socket) return true;
       if (!isTrusted(peerAddress(ctx.req))) return false;
       // If proxies append to the header, the scheme of the client's connection comes first. The outermost proxy must replace the header,
