@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { Agent as HttpsAgent, get as httpsGet } from 'node:https';
-import { connect } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -24,16 +24,6 @@ describe('the core process', () => {
   it('refuses to start with an invalid variable, and names it in one line', () => {
     const { status, stderr } = fails({ PORT: 'http' });
     expect([status, /^PORT: [^\n]+\n$/.test(stderr)], stderr).to.deep.equal([1, true]);
-  });
-
-  it('shows the first password when it starts successfully after a failed start', async () => {
-    const taken = await spawnCore(await freshDatabase('sqlite'));
-    const database = await freshDatabase('sqlite');
-    fails({ DATABASE_URL: database, PORT: new URL(taken.url).port });
-    await taken.stop();
-    const core = await spawnCore(database);
-    await core.stop();
-    expect(core.stderr.join('\n')).to.contain('one-time password');
   });
 
   it('keeps serving, and can be stopped, while its log is on a full disk (needs /dev/full)', async function () {
@@ -102,26 +92,22 @@ describe('the core process', () => {
     expect(lines.filter(({ msg }) => msg.startsWith('this process may open so few files'))).to.have.length(1);
   });
 
-  it("announces that it's listening even with LOG_LEVEL=fatal", async () => {
-    const core = await spawnCore(await freshDatabase('sqlite'), { LOG_LEVEL: 'fatal' });
-    await core.stop();
-    const lines = core.stdout.map((line): unknown => JSON.parse(line)['msg']);
-    expect(lines).to.deep.equal(['management listening', 'listening']);
-    expect(core.startLine).to.deep.include({ level: 'info', url: core.url });
-  });
-
-  it('creates the first user once, and shows the password on the terminal but not in the log', async () => {
+  it('creates the first user once, even after a failed start, and shows the password on the terminal but not in the log', async () => {
     await buildWebConsole();
     const database = await emptyDatabase('sqlite');
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    expect(fails({ DATABASE_URL: database, PORT: String((taken.address() as AddressInfo).port) }).stderr).to.contain('EADDRINUSE');
+    taken.close();
     const first = await spawnCore(database);
     const shown = () => /one-time password\s+(\S+)/.exec(first.stderr.join('\n'))?.[1];
     await until(() => shown() !== undefined);
-    const once = shown() ?? '';
-    const signedIn = await ask('POST', `${first.url}/console/session`, { body: { email: 'admin@localhost', password: once } });
+    const oneTimePassword = shown() ?? '';
+    const signedIn = await ask('POST', `${first.url}/console/session`, { body: { email: 'admin@localhost', password: oneTimePassword } });
     await first.stop();
     expect(signedIn.status).to.equal(201);
     expect(signedIn.json).to.include({ passwordChangeDue: true });
-    expect(first.stdout.join('\n')).not.to.contain(once);
+    expect(first.stdout.join('\n')).not.to.contain(oneTimePassword);
     expect(first.stderr.join('\n')).to.contain(`Open ${first.url} in a browser, sign in with it, and choose a new password.`);
     expect(first.stdout.map((line) => JSON.parse(line).msg)).to.include(`To use the console, open ${first.url} in a browser`);
     const second = await spawnCore(database);
@@ -129,21 +115,21 @@ describe('the core process', () => {
     expect(second.stderr).to.deep.equal([]);
   });
 
-  it('keeps other users of the machine from reading the database and session secret, and keeps sessions across a restart', async () => {
+  it('creates the default database in the data folder, with a session secret, both for its own user only, and keeps sessions across a restart', async () => {
     const directory = freshDirectory();
-    const database = `sqlite:${join(directory, 'deep', 'callkey.db')}`;
-    const first = await spawnCore(database, { SESSION_SECRETS: '' });
-    const direct = await openDirect(database);
+    const start = () => spawnCore('', { SESSION_SECRETS: '' }, directory);
+    const first = await start();
+    const direct = await openDirect(`sqlite:${join(directory, 'data', 'callkey.db')}`);
     await createTenants(direct.ports);
     const cookie = await signIn(first.url, 'ada@example.com');
     await first.stop();
-    const second = await spawnCore(database, { SESSION_SECRETS: '' });
+    const second = await start();
     const answer = await ask('GET', `${second.url}/console/session`, { cookie });
     await second.stop();
     await direct.close();
     expect(answer.status).to.equal(200);
     for (const file of ['callkey.db', 'callkey.db.session-secret']) {
-      expect(statSync(join(directory, 'deep', file)).mode & 0o777).to.equal(0o600);
+      expect(statSync(join(directory, 'data', file)).mode & 0o777).to.equal(0o600);
     }
   });
 
@@ -249,14 +235,16 @@ describe('the core process', () => {
     });
   });
 
-  it("doesn't wait for a client that stopped partway through its request", async () => {
-    const core = await spawnCore(await freshDatabase('sqlite'));
+  it("announces that it's listening even with LOG_LEVEL=fatal, and doesn't wait for a client that stopped partway through its request", async () => {
+    const core = await spawnCore(await freshDatabase('sqlite'), { LOG_LEVEL: 'fatal' });
+    expect(core.startLine).to.deep.include({ level: 'info', url: core.url });
     const { port, hostname } = new URL(core.url);
     const idle = connect(Number(port), hostname).on('error', () => undefined);
     await new Promise((resolve) => idle.write('GET / HTTP/1.1\r\nHost: x\r\n', resolve));
     const code = await core.stop('SIGINT');
     idle.destroy();
     expect(code).to.equal(0);
+    expect(core.stdout.map((line): unknown => JSON.parse(line)['msg'])).to.deep.equal(['management listening', 'listening']);
   });
 
   it('answers --health with the exit code, at the address that its own variables set', async () => {
@@ -282,12 +270,5 @@ describe('the core process', () => {
     const core = await startCoreHere(await freshDatabase('sqlite'), { environment: { MANAGEMENT_PORT: 'off' } });
     await core.close();
     expect(core.managementUrl).to.equal(null);
-  });
-
-  it('creates the default database in the data folder of the current directory', async () => {
-    const directory = freshDirectory();
-    const core = await spawnCore('', { SESSION_SECRETS: '' }, directory);
-    await core.stop();
-    expect(existsSync(join(directory, 'data', 'callkey.db'))).to.equal(true);
   });
 });
