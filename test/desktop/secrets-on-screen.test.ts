@@ -44,20 +44,21 @@ describeDesktop('a secret in the console', () => {
   };
   const closeWindow = () => harness.desktop.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.close());
 
-  for (const [way, dismiss] of [
-    ['Escape', () => harness.page.keyboard.press('Escape')],
-    ['Escape, twice', () => harness.page.keyboard.press('Escape').then(() => harness.page.keyboard.press('Escape'))],
-    ['a click on the backdrop', () => harness.page.mouse.click(5, 5)],
-    ['closing the window', closeWindow],
-  ] as const) {
-    it(`isn't lost by ${way}: the console asks first`, async () => {
-      const keyValue = await create();
+  it("isn't lost by Escape, even twice, a click on the backdrop or closing the window: the console asks first", async () => {
+    const { keyboard, mouse } = harness.page;
+    const keyValue = await create();
+    for (const dismiss of [
+      () => keyboard.press('Escape'),
+      () => keyboard.press('Escape').then(() => keyboard.press('Escape')),
+      () => mouse.click(5, 5),
+      closeWindow,
+    ]) {
       await dismiss();
       await harness.page.getByText('Close without saving?').waitFor();
       await button('Go back').click();
       await eventually(async () => expect(await harness.page.getByLabel('Key value').inputValue()).to.equal(keyValue));
-    });
-  }
+    }
+  });
 
   it('is shown next to a link that opens the reference of this server, never of another, in the browser', async () => {
     await create();
@@ -119,19 +120,19 @@ describeDesktop('a secret in the console', () => {
     await network.close();
   });
 
-  for (const [way, copy, toText] of [
-    ['with the button', () => button('Copy').click(), (keyValue: string) => keyValue],
-    ['as a line of a .env file', () => button('Copy as .env line').click(), (keyValue: string) => `CALLKEY_API_KEY=${keyValue}`],
-    ['with the keyboard', () => harness.page.getByLabel('Key value').press('Control+a+c'), (keyValue: string) => keyValue],
-  ] as const) {
-    it(`is copied ${way} to the clipboard only, and isn't left in the primary selection`, async function () {
-      if (missingClipboard !== undefined) skip(this, `${missingClipboard} isn't installed`);
-      const keyValue = await create();
+  it("is copied to the clipboard only, with either button or the keyboard, and isn't left in the primary selection", async function () {
+    if (missingClipboard !== undefined) skip(this, `${missingClipboard} isn't installed`);
+    const keyValue = await create();
+    for (const [copy, expected] of [
+      [() => button('Copy').click(), keyValue],
+      [() => button('Copy as .env line').click(), `CALLKEY_API_KEY=${keyValue}`],
+      [() => harness.page.getByLabel('Key value').press('Control+a+c'), keyValue],
+    ] as const) {
       await copy();
-      await eventually(async () => expect(await readX11('clipboard')).to.equal(toText(keyValue)));
+      await eventually(async () => expect(await readX11('clipboard')).to.equal(expected));
       await eventually(async () => expect(await readX11('primary')).to.equal(''));
-    });
-  }
+    }
+  });
 
   it("is cleared from the primary selection with I've Saved It if the user has selected it, but stays in the clipboard for its minute", async function () {
     if (missingClipboard !== undefined) skip(this, `${missingClipboard} isn't installed`);
