@@ -282,6 +282,20 @@ describe("a SQLite file's writer", () => {
     direct = await openDirect(await freshDatabase('sqlite'));
   });
 
+  it('leaves no connection open if one of several statements of a transaction fails', async () => {
+    const { prepare, write } = direct.storage.database;
+    const statement = (n: number) =>
+      prepare(`UPDATE partners SET name = name || '${n}' WHERE id IN (SELECT value FROM json_each(?))`, 'write');
+    const broken = prepare('UPDATE partners SET missing = ?', 'write');
+    const failing = write.transaction((trx) =>
+      Promise.all([broken([], undefined, trx), ...Array.from({ length: 20 }, (_, n) => statement(n % 19)([], undefined, trx))]),
+    );
+    expect(await failing.catch(({ message }) => message)).to.match(/no such column/);
+    await direct.close();
+    expect(existsSync(`${filename()}-wal`)).to.equal(false);
+    direct = await openDirect(database);
+  });
+
   it("doesn't mistake a checkpoint by this or another process for overwriting", async () => {
     const other = await openDirect(database);
     for (let round = 0; round < 20; round++) {

@@ -228,7 +228,8 @@ const pragmas = [
   'PRAGMA journal_size_limit = 67108864',
 ];
 
-const statements = new WeakMap<Connection, Map<string, PreparedStatement>>();
+/** The prepared statements of each connection, including those that are still being prepared. */
+const statements = new WeakMap<Connection, Map<string, Promise<PreparedStatement>>>();
 
 /** A client that connects only to an existing file. SQLite would create an empty one if the database had been deleted. */
 export class SqliteClient extends Client {
@@ -263,8 +264,9 @@ export class SqliteClient extends Client {
     const isSafe = doesNotThrow(guard.check);
     guard.closing();
     // Finalize the prepared statements, because SQLite doesn't close a connection that still has some.
-    for (const statement of statements.get(connection)?.values() ?? []) {
-      await new Promise<void>((resolve) => statement.finalize(() => resolve()));
+    for (const preparing of statements.get(connection)?.values() ?? []) {
+      const statement = await preparing.catch(() => null);
+      await new Promise<void>((resolve) => (statement ? statement.finalize(() => resolve()) : resolve()));
     }
     // If the file was moved, its WAL was left behind. Write acknowledged commits to the file itself, wherever it is now.
     if (!isSafe) await createExecutor(connection)('PRAGMA wal_checkpoint(PASSIVE)').catch(() => undefined);
@@ -360,16 +362,16 @@ function markBroken(connection: Connection, error: unknown): void {
   Object.assign(connection, { __knex__disposed: error });
 }
 
-async function prepareOn(connection: Connection, sql: string): Promise<PreparedStatement> {
-  const ofConnection = statements.get(connection) ?? new Map<string, PreparedStatement>();
+function prepareOn(connection: Connection, sql: string): Promise<PreparedStatement> {
+  const ofConnection = statements.get(connection) ?? new Map<string, Promise<PreparedStatement>>();
   statements.set(connection, ofConnection);
-  const prepared = ofConnection.get(sql);
-  if (prepared) return prepared;
-  const statement = await new Promise<PreparedStatement>((resolve, reject) => {
-    const created: PreparedStatement = connection.prepare(sql, (error: Error | null) => (error ? reject(error) : resolve(created)));
-  });
-  ofConnection.set(sql, statement);
-  return statement;
+  const prepared =
+    ofConnection.get(sql) ??
+    new Promise<PreparedStatement>((resolve, reject) => {
+      const created: PreparedStatement = connection.prepare(sql, (error: Error | null) => (error ? reject(error) : resolve(created)));
+    });
+  ofConnection.set(sql, prepared);
+  return prepared;
 }
 
 function open(filename: string): Promise<Connection> {
