@@ -235,6 +235,16 @@ describeBrowser('the screens in a browser', () => {
     await page().evaluate('globalThis.requestAnimationFrame = nextFrame');
   });
 
+  it('show a name in full that is cut outside of a list', async () => {
+    await goTo('API keys');
+    await page().keyboard.press('Control+k');
+    await page().getByRole('dialog').getByRole('combobox').fill('Donau');
+    await page().getByRole('dialog').locator('.name').first().hover();
+    await page().getByRole('tooltip').getByText(longName).waitFor();
+    await page().keyboard.press('Escape');
+    await page().keyboard.press('Escape');
+  });
+
   it('count in the chart only the calls that the list shows', async () => {
     await goTo('Calls');
     await page().getByLabel('Campaign', { exact: true }).selectOption('Appointment reminders');

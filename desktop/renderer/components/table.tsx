@@ -354,13 +354,13 @@ function isPlainClick({ target, ctrlKey, metaKey, shiftKey }: MouseEvent): boole
 /** Shows text on one line, isolated from the direction of the text around it. If it doesn't fit, a tooltip shows it in full. */
 export function Clip({ children, class: more = '' }: { children: ComponentChildren; class?: string }) {
   return (
-    <bdi class={`clip ${more}`} data-clip tabIndex={-1}>
+    <bdi class={`clip ${more}`} tabIndex={-1}>
       {children}
     </bdi>
   );
 }
 
-const focusable = 'button, input, [data-tip], [data-clip]';
+const focusable = 'button, input, [data-tip], .clip[tabindex]';
 const steps: Readonly<Record<string, number>> = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 };
 const sidesteps: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 };
 
@@ -387,7 +387,7 @@ function moveFocus(key: string, from: HTMLElement, table: HTMLElement): boolean 
 }
 
 function hasSomethingToShow(element: HTMLElement): boolean {
-  return element.dataset['clip'] === undefined || element.scrollWidth > element.clientWidth;
+  return !element.matches('.clip') || element.scrollWidth > element.clientWidth;
 }
 
 const rowPrefix = 'row-';

@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 const margin = 6;
 
 /**
- * Shows a tooltip for elements with `data-tip`, and for those with `data-clip` whose text doesn't fit. Appears on hover and focus, the
+ * Shows a tooltip for elements with `data-tip`, and for those of the class `clip` whose text doesn't fit. Appears on hover and focus, the
  * pointer can move onto it, and Escape closes it (WCAG 2.2, 1.4.13).
  */
 export function Tooltip() {
@@ -16,8 +16,13 @@ export function Tooltip() {
 }
 
 function textFor(element: HTMLElement): string {
-  if (element.dataset['clip'] === undefined) return element.dataset['tip'] ?? '';
-  return element.scrollWidth > element.clientWidth ? (element.textContent ?? '') : '';
+  return element.dataset['tip'] ?? (element.scrollWidth > element.clientWidth ? (element.textContent ?? '') : '');
+}
+
+/** Returns the innermost element around this one that has a tooltip. */
+function findOwner(inner: Element | null): HTMLElement | null {
+  const element = inner?.closest<HTMLElement>('[data-tip], .clip') ?? null;
+  return element && textFor(element) === '' ? findOwner(element.parentElement) : element;
 }
 
 function follow(tip: HTMLElement): () => void {
@@ -31,10 +36,8 @@ function follow(tip: HTMLElement): () => void {
   const show = (element: HTMLElement) => {
     if (element === owner) return;
     hide();
-    const text = textFor(element);
-    if (text === '') return;
     owner = element;
-    tip.textContent = text;
+    tip.textContent = textFor(element);
     element.setAttribute('aria-describedby', tip.id);
     // If the element is in a dialog, so is the tooltip, because a modal dialog makes everything outside it inert.
     (element.closest('dialog, main, header') ?? document.body).append(tip);
@@ -43,7 +46,7 @@ function follow(tip: HTMLElement): () => void {
   };
   const enter = ({ target }: Event) => {
     if (!(target instanceof Element) || tip.contains(target)) return;
-    const element = target.closest<HTMLElement>('[data-tip], [data-clip]');
+    const element = findOwner(target);
     if (element) show(element);
     else if (owner && owner !== document.activeElement) hide();
   };

@@ -313,14 +313,8 @@ function Sidebar({ session, current, onCommand }: SidebarProps) {
 function Tenancy({ session, onSwitch }: { session: SessionView; onSwitch: () => void }) {
   const names = (
     <span>
-      <span class="name clip" data-tip={tenancyName(session)}>
-        {tenancyName(session)}
-      </span>
-      {tenancyPartner(session) !== '' && (
-        <span class="caption clip" data-tip={tenancyPartner(session)}>
-          {tenancyPartner(session)}
-        </span>
-      )}
+      <span class="name clip">{tenancyName(session)}</span>
+      {tenancyPartner(session) !== '' && <span class="caption clip">{tenancyPartner(session)}</span>}
       {choosesServer && (
         <span class="caption clip" data-tip={serverHost(server.value)}>
           {serverName(server.value)}
