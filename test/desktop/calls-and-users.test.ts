@@ -1,20 +1,19 @@
 import { expect } from 'chai';
 import { instant } from '../../core/domain/instant.ts';
-import { describeBrowser, openPage, type PageHarness } from '../support/browser.ts';
+import { describeBrowser, openPage } from '../support/browser.ts';
 import { signInAs } from '../support/console-harness.ts';
+import { openForEach } from '../support/opened.ts';
 import { faultyProxy } from '../support/proxies.ts';
 import { createKeyOn, placeCallIn } from '../support/sample-data.ts';
 import { placeCall } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 
 describeBrowser('the console, for calls and users', () => {
-  let harness: PageHarness;
+  const harness = openForEach(() => openPage());
   let keyValue: string;
   beforeEach(async () => {
-    harness = await openPage();
     ({ keyValue } = await createKeyOn(harness, harness.tenants.users.teammate, 'Practice software'));
   });
-  afterEach(() => harness.close());
 
   const link = (name: string) => harness.page.getByRole('link', { name, exact: true });
   const button = (name: string) => harness.page.getByRole('button', { name, exact: true });

@@ -5,24 +5,23 @@ import { operator } from '../../core/domain/audit/audit.ts';
 import { changeUser } from '../../core/domain/directory/users.ts';
 import { describeBrowser, sharedBrowser } from '../support/browser.ts';
 import { signInAs, type UserName } from '../support/console-harness.ts';
-import { type CoreHarness, openCore } from '../support/core.ts';
+import { openCore } from '../support/core.ts';
+import { openOnce } from '../support/opened.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { placeCall } from '../support/tenants.ts';
 import { eventually, until } from '../support/until.ts';
 
 describeBrowser('the console in daily work', () => {
-  let harness: CoreHarness;
+  const harness = openOnce(() => openCore());
   let context: BrowserContext;
   let page: Page;
 
   before(async () => {
-    harness = await openCore();
     const { account, teammate } = harness.tenants.users;
     for (let index = 0; index < 24; index++)
       await createKeyOn(harness, account, `Key ${index}`, { on: `2026-03-0${1 + (index % 9)}T08:00:00.000Z` });
     await createKeyOn(harness, teammate, 'Of Tom');
   });
-  after(() => harness.close());
   beforeEach(async () => {
     context = await (await sharedBrowser()).newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
     page = await context.newPage();

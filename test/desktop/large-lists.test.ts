@@ -2,19 +2,19 @@ import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
 import { idCursors } from '../../core/domain/paging.ts';
 import { describeBrowser, sharedBrowser, violationsOn } from '../support/browser.ts';
-import { type CoreHarness, openCore } from '../support/core.ts';
+import { openCore } from '../support/core.ts';
+import { openOnce } from '../support/opened.ts';
 import { createKey, placeCall, signIn } from '../support/tenants.ts';
 
 const count = 700;
 
 describeBrowser('the console with more campaigns, users and calls than fit on a page', () => {
-  let harness: CoreHarness;
+  const harness = openOnce(() => openCore({ environment: { DIALER: 'off' } }));
   let context: BrowserContext;
   let page: Page;
   let cookie: string;
 
   before(async () => {
-    harness = await openCore({ environment: { DIALER: 'off' } });
     const { partner, account, campaign } = harness.tenants;
     const numbers = (last: number) => `(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${last}) SELECT i FROM n)`;
     const { write } = harness.direct.storage.database;
@@ -30,7 +30,6 @@ describeBrowser('the console with more campaigns, users and calls than fit on a 
       SELECT printf('%09d', i), '${campaign.id}', '${account.id}', 'r' || i, 'k', 'completed', '+493012345678', ${Date.now()} FROM ${numbers(6_000)}`);
     cookie = await signIn(harness.core.url, 'pat@example.com');
   });
-  after(() => harness.close());
   beforeEach(async () => {
     const browser = await sharedBrowser();
     context = await browser.newContext({ timezoneId: 'Europe/Berlin', locale: 'en-GB' });

@@ -5,9 +5,10 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { readHeap } from '../support/browser.ts';
 import { readFiles } from '../support/cli.ts';
-import { type ConsoleHarness, sharedConsole, showOneTimePasswords, signInAs } from '../support/console-harness.ts';
+import { sharedConsole, showOneTimePasswords, signInAs } from '../support/console-harness.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { consoleEnvironment, describeDesktop, missingProgram } from '../support/electron.ts';
+import { openForEach } from '../support/opened.ts';
 import { faultyProxy } from '../support/proxies.ts';
 import { skip } from '../support/skip.ts';
 import { eventually, until } from '../support/until.ts';
@@ -17,12 +18,10 @@ const missingClipboard = missingProgram('xclip');
 
 describeDesktop('a secret in the console', () => {
   const open = sharedConsole();
-  let harness: ConsoleHarness;
+  const harness = openForEach(() => open());
   beforeEach(async () => {
-    harness = await open();
     await signInAs(harness, 'account');
   });
-  afterEach(() => harness.close());
 
   const saveDialog = () => harness.page.getByRole('alertdialog', { name: 'Save your key' });
   const link = (name: string) => harness.page.getByRole('link', { name, exact: true });

@@ -7,20 +7,19 @@ import { changeUser } from '../../core/domain/directory/users.ts';
 import { type CoreHarness, openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
+import { openOnce } from '../support/opened.ts';
 import { readProblem } from '../support/ports.ts';
 import { createKey, placeCall, signIn } from '../support/tenants.ts';
 
 describe('changing a user in the console', () => {
   onEachDatabase((kind) => {
-    let harness: CoreHarness;
+    const harness = openOnce(() => openCore({ kind }));
     const cookies = new Map<string, string>();
 
     before(async () => {
-      harness = await openCore({ kind });
       for (const who of ['ada', 'pat', 'tia', 'otto', 'stan', 'tom'])
         cookies.set(who, await signIn(harness.core.url, `${who}@example.com`));
     });
-    after(() => harness.close());
 
     type User = keyof CoreHarness['tenants']['users'];
     const as = (who: string) => ({ cookie: cookies.get(who) ?? '' });

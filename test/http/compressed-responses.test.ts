@@ -8,21 +8,20 @@ import Koa from 'koa';
 import { request } from 'undici';
 import type { State } from '../../core/http/middleware/context.ts';
 import { toEncodedStream } from '../../core/http/middleware/encoding.ts';
-import { type CoreHarness, openCore } from '../support/core.ts';
+import { openCore } from '../support/core.ts';
 import { ask } from '../support/http.ts';
+import { openOnce } from '../support/opened.ts';
 import { createKey, signIn } from '../support/tenants.ts';
 
 describe('a response to the console', () => {
-  let harness: CoreHarness;
+  const harness = openOnce(() => openCore());
   let cookie: string;
   let list: string;
   before(async () => {
-    harness = await openCore();
     list = `${harness.core.url}/console/api-keys`;
     cookie = await signIn(harness.core.url, 'ada@example.com');
     for (let n = 0; n < 10; n++) await createKey(harness.core.url, cookie, `Key ${n}`);
   });
-  after(() => harness.close());
 
   const listIn = async (encodings: string) => {
     const { headers, body } = await request(list, { headers: { Cookie: cookie, 'Accept-Encoding': encodings } });

@@ -6,9 +6,10 @@ import { operator } from '../../core/domain/audit/audit.ts';
 import { createCampaign } from '../../core/domain/directory/directory.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
 import { instant } from '../../core/domain/instant.ts';
-import { type CoreHarness, openCore, type RunningCore, startCoreHere } from '../support/core.ts';
+import { openCore, type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
+import { openOnce } from '../support/opened.ts';
 import { createKey, openDirect, password, placeCall, signIn } from '../support/tenants.ts';
 
 const names = { partner: 'Northwind Voice', account: 'Blue Clinic', campaign: 'Appointment reminders' };
@@ -69,16 +70,14 @@ describe('setting up the first partner, account and campaign', () => {
 
 describe('the directory', () => {
   onEachDatabase((kind) => {
-    let harness: CoreHarness;
+    const harness = openOnce(() => openCore({ kind }));
     let cookies: Record<'stan' | 'pat' | 'ada', string>;
 
     before(async () => {
-      harness = await openCore({ kind });
       const { url } = harness.core;
       const as = (name: string) => signIn(url, `${name}@example.com`);
       cookies = { stan: await as('stan'), pat: await as('pat'), ada: await as('ada') };
     });
-    after(() => harness.close());
 
     const at = (path: string) => `${harness.core.url}/console/${path}`;
     const as = (who: keyof typeof cookies, body?: object) => ({ cookie: cookies[who], ...(body ? { body } : {}) });

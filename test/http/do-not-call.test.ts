@@ -6,25 +6,24 @@ import { addedNumbersSchema, doNotCallSchema } from '#contract/protection/protec
 import { plus } from '../../core/domain/instant.ts';
 import { adminOn } from '../support/admin.ts';
 import { fakeClock } from '../support/clock.ts';
-import { type CoreHarness, openCore } from '../support/core.ts';
+import { openCore } from '../support/core.ts';
 import { freshDirectory, onEachDatabase } from '../support/databases.ts';
 import { ask, readCode } from '../support/http.ts';
+import { openOnce } from '../support/opened.ts';
 import { createKey, placeCall, signIn, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 describe('a do-not-call list', () => {
   onEachDatabase((kind) => {
     const clock = fakeClock();
-    let harness: CoreHarness;
+    const harness = openOnce(() => openCore({ kind, clock, environment: { DIALER: 'off' } }));
     let key: string;
     let cookie: string;
 
     before(async () => {
-      harness = await openCore({ kind, clock, environment: { DIALER: 'off' } });
       cookie = await signIn(harness.core.url, 'pat@example.com');
       key = (await createKey(harness.core.url, cookie)).keyValue;
     });
-    after(() => harness.close());
     beforeEach(async () => {
       clock.set('2026-11-21T09:00:00.000Z');
       cookie = await signIn(harness.core.url, 'pat@example.com');

@@ -9,23 +9,22 @@ import { routes } from '#contract/routes.ts';
 import { readBytes } from '../../core/http/middleware/body.ts';
 import { clientAddress } from '../../core/http/middleware/client-address.ts';
 import type { State } from '../../core/http/middleware/context.ts';
-import { type CoreHarness, openCore } from '../support/core.ts';
+import { openCore } from '../support/core.ts';
 import { type Ask, ask, overSocket, readCode } from '../support/http.ts';
+import { openOnce } from '../support/opened.ts';
 import { createKey, onDemand, signIn, somePhone } from '../support/tenants.ts';
 
 describe('the checks for every route', () => {
-  let harness: CoreHarness;
+  const harness = openOnce(() => openCore());
   let cookie: string;
   let key: string;
   let endpoint: string;
 
   before(async () => {
-    harness = await openCore();
     cookie = await signIn(harness.core.url, 'ada@example.com');
     key = (await createKey(harness.core.url, cookie)).keyValue;
     endpoint = onDemand(harness.core.url, harness.tenants.campaign.id);
   });
-  after(() => harness.close());
 
   const call = () => JSON.stringify({ contact: { phone: somePhone() } });
   const place = (raw: string | Buffer, headers: Record<string, string> = {}) => ask('POST', endpoint, { key, raw, headers });

@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import { fakeClock } from '../support/clock.ts';
-import { type CoreHarness, openCore } from '../support/core.ts';
+import { openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
+import { openOnce } from '../support/opened.ts';
 import { signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
@@ -10,10 +11,9 @@ describe('an export that is larger than all buffers', () => {
   onEachDatabase((kind) => {
     const count = 20_500;
     const clock = fakeClock('2026-11-21T09:00:00.000Z');
-    let harness: CoreHarness;
+    const harness = openOnce(() => openCore({ kind, clock, environment: { DIALER: 'off' } }));
     let oda: string;
     before(async () => {
-      harness = await openCore({ kind, clock, environment: { DIALER: 'off' } });
       const { id } = harness.tenants.otherCampaign;
       const numbers =
         kind === 'postgres'
@@ -25,7 +25,6 @@ describe('an export that is larger than all buffers', () => {
          FROM ${numbers}`,
       );
     });
-    after(() => harness.close());
     beforeEach(async () => {
       oda = await signIn(harness.core.url, 'oda@example.com');
     });

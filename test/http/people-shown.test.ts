@@ -5,9 +5,10 @@ import { consoleRoutes } from '#contract/routes.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createUser, deleteUser, finishUserChanges } from '../../core/domain/directory/users.ts';
 import { fakeClock } from '../support/clock.ts';
-import { type CoreHarness, openCore } from '../support/core.ts';
+import { openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
+import { openOnce } from '../support/opened.ts';
 import { onDemand, password, signIn, somePhone } from '../support/tenants.ts';
 
 const staffIp = '203.0.113.77';
@@ -15,13 +16,12 @@ const email = 'secret-staff@example.com';
 
 describe("staff's email and network addresses", () => {
   onEachDatabase((kind) => {
-    let harness: CoreHarness;
+    const harness = openOnce(() => openCore({ kind, clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } }));
     let keyId: string;
     const clock = fakeClock();
     const get = (path: string, cookie: string, headers = {}) => ask('GET', harness.core.url + path, { cookie, headers });
 
     before(async () => {
-      harness = await openCore({ kind, clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } });
       const { core, direct, tenants } = harness;
       const input = { email, name: 'Sasha', userType: 'staff', accountId: null, partnerId: null } as const;
       const { user } = await createUser(direct.ports, operator, input, password);
@@ -45,7 +45,6 @@ describe("staff's email and network addresses", () => {
       expect(user.email).to.equal(email);
       clock.advance({ minutes: 2 });
     });
-    after(() => harness.close());
 
     for (const who of ['pat', 'tia', 'ada']) {
       it(`reach ${who} through no list, detail, facet, preview or export`, async () => {

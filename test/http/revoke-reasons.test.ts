@@ -2,21 +2,20 @@ import { expect } from 'chai';
 import { activitySchema } from '#contract/console/activity.ts';
 import { revocationSchema } from '#contract/console/api-keys.ts';
 import { fakeClock } from '../support/clock.ts';
-import { type CoreHarness, openCore, startCoreHere } from '../support/core.ts';
+import { openCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
+import { openOnce } from '../support/opened.ts';
 import { createKey, placeCall, signIn } from '../support/tenants.ts';
 
 describe('the reason for revoking a key', () => {
   onEachDatabase((kind) => {
     const clock = fakeClock('2026-11-21T09:00:00.000Z');
-    let harness: CoreHarness;
+    const harness = openOnce(() => openCore({ kind, clock }));
     let cookie: string;
     before(async () => {
-      harness = await openCore({ kind, clock });
       cookie = await signIn(harness.core.url, 'ada@example.com');
     });
-    after(() => harness.close());
 
     const readDetails = async (ids: string[]) => {
       const { json } = await ask('GET', `${harness.core.url}/console/activity?action=api-key.revoked&timeZone=UTC`, { cookie });

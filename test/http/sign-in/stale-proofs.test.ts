@@ -15,9 +15,10 @@ import type { ListedUser, User } from '../../../core/domain/model.ts';
 import type { Ports } from '../../../core/domain/ports.ts';
 import { findDeviceUser } from '../../../core/domain/sign-in/devices.ts';
 import { fakeClock } from '../../support/clock.ts';
-import { type CoreHarness, openCore } from '../../support/core.ts';
+import { openCore } from '../../support/core.ts';
 import { onEachDatabase } from '../../support/databases.ts';
 import { type Answer, ask, readCode, readCookies, textAt } from '../../support/http.ts';
+import { openOnce } from '../../support/opened.ts';
 import { gatedPasswords, readProblem } from '../../support/ports.ts';
 import { type Authenticator, authenticator, enroll } from '../../support/second-factor.ts';
 import { password, signIn } from '../../support/tenants.ts';
@@ -28,13 +29,11 @@ describe('a proof', () => {
   onEachDatabase((kind) => {
     const { passwords, whileWaiting } = gatedPasswords();
     const clock = fakeClock();
-    let harness: CoreHarness;
+    const harness = openOnce(() => openCore({ kind, clock, passwords, environment: { TRUSTED_PROXIES: '127.0.0.1' } }));
     let ports: Ports;
     before(async () => {
-      harness = await openCore({ kind, clock, passwords, environment: { TRUSTED_PROXIES: '127.0.0.1' } });
       ({ ports } = harness.direct);
     });
-    after(() => harness.close());
 
     let users = 0;
     async function newUser(userType: 'staff' | 'partner' | 'account' = 'staff') {
