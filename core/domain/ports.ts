@@ -695,7 +695,8 @@ export type ThrottleStore = {
   /** Increments all counters or, if one is full, none of them. @returns whether it counted */
   take(counters: readonly ThrottleCounter[], now: Millis): Promise<boolean>;
   giveBack(key: string): Promise<void>;
-  reset(key: string): Promise<void>;
+  /** Deletes a counter whose window isn't over. @returns whether there was one */
+  reset(key: string, now: Millis): Promise<boolean>;
   /** Deletes counters whose window is over. If there are still too many, also deletes those with the fewest attempts. */
   sweep(now: Millis): Promise<void>;
 };

@@ -102,7 +102,10 @@ describe('signing in', () => {
           return null;
         },
         take: async () => true,
-        reset: async () => void cleared++,
+        reset: async () => {
+          cleared++;
+          return false;
+        },
         giveBack: async () => void cleared++,
       },
       passwords: { verify: async (find: () => Promise<Credentials | null>) => (right ? find() : null) },

@@ -2,10 +2,11 @@ import { expect } from 'chai';
 import { clockSkew } from '../../core/domain/deadlines.ts';
 import { instant, plus } from '../../core/domain/instant.ts';
 import type { ThrottleStore } from '../../core/domain/ports.ts';
-import { maxWindow } from '../../core/domain/sign-in/throttle.ts';
+import { checkPassword, maxWindow } from '../../core/domain/sign-in/throttle.ts';
 import type { Lane } from '../../core/storage/engine/database.ts';
 import { maxThrottleCounters, throttleStore } from '../../core/storage/users/throttle.ts';
 import { freshDatabase, onEachDatabase, recordStatements } from '../support/databases.ts';
+import { fakePorts } from '../support/ports.ts';
 import { type DirectAccess, openDirect } from '../support/tenants.ts';
 
 const now = instant(1_795_000_000_000);
@@ -115,9 +116,43 @@ describe('attempt counters', () => {
       expect(await attempts()).to.deep.equal({ one: 0, other: 1 });
     });
 
+    it('are all cleared once concurrent sign-ins of one user have succeeded, in whatever order their steps run', async () => {
+      const [email, waiting] = ['ada@example.com', [] as (() => Promise<unknown>)[]];
+      // Each step waits until the test runs it, one after the other.
+      const inOrder =
+        <Args extends unknown[], Result>(step: (...args: Args) => Promise<Result>) =>
+        (...args: Args) =>
+          new Promise<Result>((resolve, reject) => {
+            waiting.push(() => step(...args).then(resolve, reject));
+          });
+      const { blockedUntil, take, reset, giveBack } = throttle;
+      const steps = { blockedUntil: inOrder(blockedUntil), take: inOrder(take), reset: inOrder(reset), giveBack: inOrder(giveBack) };
+      const user = { id: 'u', email, name: 'Ada', userType: 'staff' as const, account: null, partner: null };
+      const credentials = { user, passwordHash: '', passwordExpiresAt: null, disabledAt: null, hasSecondFactor: false, signInVersion: '' };
+      const findByEmail = async () => credentials;
+      const ports = fakePorts({
+        ...{ throttle: { ...throttle, ...steps }, stores: { users: { findByEmail } } },
+        passwords: { verify: (find) => find() },
+      });
+      for (const seed of Array.from({ length: 40 }, (_, n) => n * 131 + 7)) {
+        const signIn = () => checkPassword(ports, { email, address: '192.0.2.1', vouched: null }, email, 'right');
+        let left = 6;
+        const all = Promise.all(Array.from({ length: left }, () => signIn().finally(() => left--)));
+        for (let random = seed; left > 0; random = (random * 75 + 74) % 65_537) {
+          await waiting.splice(random % Math.max(1, waiting.length), 1)[0]?.();
+          await new Promise(setImmediate);
+        }
+        await all;
+        expect(
+          Object.values(await attempts()).filter((count) => count > 0),
+          `seed ${seed}`,
+        ).to.deep.equal([]);
+      }
+    });
+
     it('are reset one at a time', async () => {
       await take();
-      await throttle.reset('one');
+      await throttle.reset('one', now);
       expect(await attempts()).to.deep.equal({ other: 1 });
     });
 

@@ -142,9 +142,9 @@ export async function countCode(ports: Ports, attempt: CodeAttempt, isRight: () 
 }
 
 /** Clears the counters of wrong six-digit codes for a second factor that the user no longer has. */
-export async function forgetWrongCodes({ throttle }: Ports, userId: string): Promise<void> {
+export async function forgetWrongCodes({ throttle, clock }: Ports, userId: string): Promise<void> {
   const counters = [createCounter('code', userId), createCounter('code', ownSessions(userId)), createCounter('codes', userId)];
-  for (const { key } of counters) await throttle.reset(key);
+  for (const { key } of counters) await throttle.reset(key, clock.now());
 }
 
 /** Identifies the attempts that come from a user's own sessions. */
@@ -154,12 +154,11 @@ export function ownSessions(userId: string): string {
 
 /** Counts an attempt before it's checked, so that parallel guesses count, too. @throws Problem `too-many-requests` */
 async function take({ throttle }: Ports, counters: readonly Counter[], now: Millis): Promise<void> {
-  const mark = counters.find(({ kind }) => kind === 'counted');
-  const isNewNetwork = mark !== undefined && (await throttle.take([mark], now));
-  const counting = limiting(counters).filter(({ kind }) => kind !== 'account' || isNewNetwork);
-  if (await throttle.take(counting, now)) return;
-  if (isNewNetwork) await throttle.reset(mark.key);
-  throw tooMany(((await throttle.blockedUntil(counting, now)) ?? now) - now);
+  const counting = limiting(counters);
+  if (!(await throttle.take(counting, now))) throw tooMany(((await throttle.blockedUntil(counting, now)) ?? now) - now);
+  // Each mark stands for one attempt that the account's counter has, also while concurrent attempts are counted and cleared.
+  const { account, mark } = markOf(counters);
+  if (account && mark && !(await throttle.take([mark], now))) await throttle.giveBack(account.key);
 }
 
 /** @throws Problem `too-many-requests` */
@@ -208,12 +207,17 @@ export async function countRecorded(ports: Ports, kind: 'export' | 'tenancy', us
  * address or device.
  */
 async function clearCounters({ throttle, clock }: Ports, counters: readonly Counter[]): Promise<void> {
-  const mark = counters.find(({ kind }) => kind === 'counted');
-  const isCounted = mark !== undefined && (await throttle.blockedUntil([mark], clock.now())) !== null;
-  for (const { kind, key } of counters) {
-    if (kind === 'account' && !isCounted) continue;
-    await (kind.startsWith('pair') || kind === 'device' || kind === 'counted' ? throttle.reset(key) : throttle.giveBack(key));
-  }
+  const { account, mark } = markOf(counters);
+  const now = clock.now();
+  if (account && mark && (await throttle.reset(mark.key, now))) await throttle.giveBack(account.key);
+  for (const { kind, key } of counters.filter((counter) => counter !== account && counter !== mark))
+    await (kind.startsWith('pair') || kind === 'device' ? throttle.reset(key, now) : throttle.giveBack(key));
+}
+
+/** Finds the account's counter, which counts each network once, and the mark that it has counted the network of these counters. */
+function markOf(counters: readonly Counter[]): { account: Counter | undefined; mark: Counter | undefined } {
+  const find = (kind: Kind) => counters.find((counter) => counter.kind === kind);
+  return { account: find('account'), mark: find('counted') };
 }
 
 type Kind = keyof typeof throttleLimits;

@@ -80,8 +80,8 @@ export function throttleStore({ 'sign-in': database }: Lanes): ThrottleStore {
       await write('sign_in_attempts').where({ key }).where('attempts', '>', 0).decrement('attempts', 1);
     },
 
-    async reset(key) {
-      await write('sign_in_attempts').where({ key }).delete();
+    async reset(key, now) {
+      return (await write('sign_in_attempts').where({ key }).where('expires_at', '>', now).delete()) > 0;
     },
 
     async sweep(now) {
