@@ -102,15 +102,7 @@ async function startPeers(stage: Stage): Promise<Record<string, Target>> {
 }
 
 /** One row of the table: its measurements, and its share of bare Koa's requests in the same round. */
-export type Row = { name: string; database: string; goal: string } & Spreads<keyof Load | 'ratio'>;
-
-const goals: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  sqlite: {
-    ...{ place: '≥ 0.50', cancel: '≥ 0.55' },
-    ...{ 'refuse a malformed key': '≥ 0.80', 'refuse an unknown key': '≥ 0.75', 'refuse a revoked key': '≥ 0.75' },
-  },
-  postgres: { place: '≥ 0.45', cancel: '≥ 0.40', 'refuse an unknown key': '≥ 0.62', 'refuse a revoked key': '≥ 0.62' },
-};
+export type Row = { name: string; database: string } & Spreads<keyof Load | 'ratio'>;
 
 /** Measures the rows of one database. One row is for a server that places calls in a straightforward way, for comparison with the core. */
 export async function measureRows(stage: Stage, rounds: number, more: Readonly<Record<string, Target>> = {}): Promise<Row[]> {
@@ -151,9 +143,7 @@ export async function measure({ kind }: Stage, rounds: number, targets: Readonly
   });
   const { median } = computeSpread(bareLoads.map(({ perSecond }) => perSecond));
   const ofBare = computeSpreads(bareLoads.map((loaded) => ({ ...loaded, postgres: 0, ratio: loaded.perSecond / median })));
-  return Object.entries({ 'bare Koa': ofBare, ...measured }).map(([name, spreads]) => {
-    return { name, database: kind, goal: goals[kind]?.[name] ?? '', ...spreads };
-  });
+  return Object.entries({ 'bare Koa': ofBare, ...measured }).map(([name, spreads]) => ({ name, database: kind, ...spreads }));
 }
 
 /** The CPU time per request of a server that does part of the core's work. Each scope includes the one before it. */
@@ -230,7 +220,7 @@ export async function measureFigures(stage: Stage, [bare, ten, thousand]: readon
   const figures: Figure[] = [];
   if (hasProc) {
     const megabytes = readMegabytes(core.pid);
-    figures.push(figure('memory after these workloads', kind, '< 200 MB', computeSpread([megabytes]), `${Math.round(megabytes)} MB`));
+    figures.push(figure('memory after these workloads', kind, '≤ 220 MB', computeSpread([megabytes]), `${Math.round(megabytes)} MB`));
   }
   if (bare && ten && thousand) {
     const { median, min, max } = ten.p99;
@@ -287,7 +277,7 @@ async function measureSignInFlood(stage: Stage, rounds: number): Promise<Figure[
 /** Measures how long the published command takes to show its help. */
 export async function measureHelp(rounds: number): Promise<Figure> {
   const command = await packCommand();
-  return measureTime('callkey --help', '', '< 100 ms', rounds, () => run(process.execPath, [command, '--help']));
+  return measureTime('callkey --help', '', '< 120 ms', rounds, () => run(process.execPath, [command, '--help']));
 }
 
 /** @param start starts a core and waits until it's listening, or runs a program */
@@ -351,17 +341,12 @@ export async function grow(kind: DatabaseKind, sizes: Sizes, rounds: number): Pr
   return { grown, figures: [lists, ...operations.map(ratio)] };
 }
 
-/** Compares listing the keys of the partner that has all of them with listing those of another partner, for which this creates 500. */
-async function measureLists({ kind, ports, storage, tenants }: Stage, rounds: number): Promise<Figure> {
-  const { users, otherAccount } = tenants;
-  await insertKeys(storage.database, 500, users.other, otherAccount);
-  const { few, many } = await inTurn({ few: users.otherPartner, many: users.partner }, rounds, async (user) => {
-    const times = await repeat(10, () => timed(() => listApiKeys(ports, scopeFor({ ...user, tenancy: null }).apiKeys)));
-    return { ms: computeSpread(times.map(({ ms }) => ms)).median };
-  });
-  const ratios = computeRatios(many.ms, few.ms);
-  const value = `${ratios.median.toFixed(2)} (${ms(many.ms.median)} and ${ms(few.ms.median)})`;
-  return figure('list of the newest 500 of a million keys, compared with 500 of 500', kind, '≤ 2', ratios, value);
+/** Lists the newest keys of the partner that has all of them, and counts them. */
+async function measureLists({ kind, ports, tenants }: Stage, rounds: number): Promise<Figure> {
+  const { apiKeys } = scopeFor({ ...tenants.users.partner, tenancy: null });
+  const times = await repeat(10 * rounds, () => timed(() => listApiKeys(ports, apiKeys)));
+  const spread = computeSpread(times.map(({ ms }) => ms));
+  return figure('list of the newest 500 of a million keys, and their number', kind, '≤ 300 ms', spread, ms(spread.median));
 }
 
 /** Opens a connection. @returns a function that places a call, and waits for the first line of the response */
