@@ -1,4 +1,5 @@
-// Measures what the console waits for with a long queue and years of calls, and what that costs a key that places calls meanwhile.
+// Measures how long the console waits if the queue is long and there are years of calls, and how much that slows down a key that's placing
+// calls at the same time.
 import { setTimeout as pause } from 'node:timers/promises';
 import { pathTo } from '#contract/route.ts';
 import { consoleRoutes } from '#contract/routes.ts';

@@ -62,7 +62,7 @@ ${formatDate(at)}, on ${machine.processor}, which also ran the database and the 
 
 const ownTurn = 'one query after another, so changes at the same moment, calling hours, lists, limits, pace';
 const ownQueue = "which accounts a key reaches, its limits, a cancel that can't lose, calling hours, lists, pace, turns between customers";
-/** What each row's server leaves to whoever builds on it. */
+/** What you'd still have to build yourself on top of each row's server. */
 const leftToDo: Readonly<Record<string, string>> = {
   place: 'nothing of what this page compares',
   'place, straightforward': ownTurn,

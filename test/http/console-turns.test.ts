@@ -112,21 +112,4 @@ describe('turns to read a console list', () => {
     await Promise.all([resting, slow]);
     expect(log).to.deep.equal(['stop begins', 'slow begins', 'slow ends', 'stop ends']);
   });
-
-  it('are given back after a failure in one part of a request while another part rests', async () => {
-    const { run, log } = stage();
-    const rested = Promise.withResolvers<void>();
-    const parts = (turn: Turn) =>
-      Promise.all([
-        turn.rest(0).then(() => turn.rest(0)),
-        turn.rest(0).then(() => {
-          rested.resolve(turn.rest(0));
-          throw new Error('broken');
-        }),
-      ]);
-    await run('a', 'broken', parts).catch(() => undefined);
-    await rested.promise;
-    await Promise.all([run('a', 'next'), run('b', 'other')]);
-    expect(log).to.deep.equal(['broken begins', 'next begins', 'next ends', 'other begins', 'other ends']);
-  });
 });

@@ -76,7 +76,7 @@ type CallPage = FoundPage & Total;
 export type Turn = {
   /** Lets waiting requests go first. @returns false if the work must stop and return what it has so far */
   yieldTurn(): Promise<boolean>;
-  /** Waits without keeping the turn from the user's other requests. */
+  /** Waits without keeping the turn from the user's other requests. One call at a time, because the request has only one turn. */
   rest(ms: number): Promise<void>;
 };
 

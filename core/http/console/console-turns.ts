@@ -44,18 +44,12 @@ export class ConsoleTurns {
     const deadline = performance.now() + this.#limits.search;
     const hasWaited = this.#active.has(user) || this.#active.size >= this.#limits.atOnce;
     let hasTurn = false;
-    let isOver = false;
-    /** The parts of some work that rest at the same time rest together. */
-    let resting: Promise<void> | null = null;
-    const takeTurn = async () => {
+    try {
       const result = await this.#wait(user, this.#limits.wait);
       hasTurn = result === 'turn';
       if (result === 'full')
         throw new Problem('too-many-requests', 'Too many of your requests are waiting. Try again in 1 second.', { retryAfter: 1 });
       if (!hasTurn) throw new Problem('unavailable', 'The server is busy with other requests.', { retryAfter: 2 });
-    };
-    try {
-      await takeTurn();
       if (isGone()) return undefined;
       const yieldTurn = async () => {
         const left = deadline - performance.now();
@@ -66,25 +60,17 @@ export class ConsoleTurns {
         hasTurn = (await next) === 'turn';
         return hasTurn;
       };
-      // It isn't refused a turn, because it has already changed something.
-      const takeRest = async (ms: number) => {
+      const rest = async (ms: number) => {
         this.#end(user);
         hasTurn = false;
-        do {
+        // It isn't refused a turn, because it has already changed something.
+        while (!hasTurn) {
           await delay(ms);
           hasTurn = (await this.#wait(user, this.#limits.wait)) === 'turn';
-        } while (!hasTurn && !isOver);
-        if (isOver && hasTurn) this.#end(user);
-      };
-      const rest = (ms: number) => {
-        resting ??= takeRest(ms).finally(() => {
-          resting = null;
-        });
-        return resting;
+        }
       };
       return await work({ yieldTurn, rest }, hasWaited);
     } finally {
-      isOver = true;
       if (hasTurn) this.#end(user);
       if (kind !== null && this.#searches.get(kind) === search) this.#searches.delete(kind);
     }

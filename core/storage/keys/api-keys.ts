@@ -397,7 +397,11 @@ type Cancel = (database: Lane, keys: KeysWithCalls, at: Millis) => Promise<boole
 async function orLater({ cancelQueuedCalls }: RevokeOptions, work: (cancel: Cancel) => Promise<unknown>): Promise<void> {
   if (cancelQueuedCalls === false || cancelQueuedCalls === 'later') return;
   try {
-    await work(async (...keys) => (cancelQueuedCalls === true ? (await cancelAll(...keys)) >= 0 : inTime(await cancelSoon(...keys))));
+    await work(async (...keys) => {
+      if (cancelQueuedCalls === 'soon') return inTime(await cancelSoon(...keys));
+      await cancelAll(...keys);
+      return true;
+    });
   } catch (cause) {
     throw new CallsNotCancelled('unavailable', notCancelled, { cause, retryAfter: 60 });
   }

@@ -104,9 +104,8 @@ export async function keysHandingOff(database: Lane, keys: KeysWithCalls, now: M
 }
 
 /**
- * The number of calls in one transaction. All other writers wait for it, and one for 300,000 calls would lock SQLite for seconds, and exceed
- * PostgreSQL's time limit. With 1,000, another key's p99 was 2.4 times as long meanwhile; with 200, it's 1.7 times, and cancelling takes twice
- * as long.
+ * The number of calls in one transaction. Other keys wait while it runs: see scripts/bench/README.md. A single one for 300,000 calls would
+ * lock SQLite for seconds, and exceed PostgreSQL's time limit.
  */
 const cancelBatchSize = 200;
 /** @property size the number of calls in one transaction */
