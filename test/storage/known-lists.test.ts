@@ -5,7 +5,7 @@ import { forgetDoNotCall } from '../../core/domain/calls/contacts.ts';
 import type { KeyedRequest } from '../../core/domain/ports.ts';
 import { addNumbers } from '../../core/domain/protection/do-not-call.ts';
 import { callStore } from '../../core/storage/calls/place-and-cancel.ts';
-import { knownLists } from '../../core/storage/protection/do-not-call.ts';
+import { knownLists } from '../../core/storage/protection/known.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type DirectAccess, databaseWithTenants, openDirect, somePhone, type Tenants, toCaller } from '../support/tenants.ts';
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { setHours } from '../../core/domain/protection/rules.ts';
-import { knownRules } from '../../core/storage/protection/rules.ts';
+import { knownRules } from '../../core/storage/protection/known.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { databaseWithTenants, openDirect } from '../support/tenants.ts';
 

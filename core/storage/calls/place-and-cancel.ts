@@ -15,8 +15,7 @@ import { isSingleRowError, isUndone } from '../engine/errors.ts';
 import { readSql } from '../engine/sql-file.ts';
 import { authorization, type KnownLimits, keyByDigest, knownLimits, limitColumns } from '../keys/authorization.ts';
 import type { KeyUse } from '../keys/key-use.ts';
-import type { KnownLists } from '../protection/do-not-call.ts';
-import { knownRules } from '../protection/rules.ts';
+import { type KnownLists, knownRules } from '../protection/known.ts';
 
 /** Observes the number of requests that shared a statement. */
 export type ObserveBatch = (operation: 'look up' | 'place' | 'cancel' | 'explain', size: number) => void;
@@ -34,7 +33,7 @@ type CallObservers = {
 
 /**
  * What a process remembers about a request's key and campaign. It decides nothing: each has a version, and the statement changes something
- * only if the versions are still current. The lists have their own memory (protection/do-not-call.ts), because it only saves a lookup: if
+ * only if the versions are still current. The lists have their own memory (protection/known.ts), because it only saves a lookup: if
  * its version is outdated, the statement looks up the number itself.
  */
 type Known = { limits: KeyLimits | null; rules: CampaignRules };

@@ -11,7 +11,7 @@ import type { Lane, Value } from '../engine/database.ts';
 import { required } from '../engine/database.ts';
 import { readSql } from '../engine/sql-file.ts';
 import type { CallRow } from '../engine/tables.ts';
-import type { CurrentRules, KnownRules } from '../protection/rules.ts';
+import type { CurrentRules, KnownRules } from '../protection/known.ts';
 import { callKey, isAt, isListed, isUndialed } from '../queue/call-stages.ts';
 import { type CallKeyPair, cancelFound, holdCalls, lapseBatch, lapsesAt, stopCalls, sweepBatchSize, unlocked } from '../queue/queue.ts';
 import { readContacts } from './contact-limits.ts';

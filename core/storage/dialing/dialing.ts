@@ -12,7 +12,7 @@ import { endCalls } from '../engine/ended-calls.ts';
 import { readSql } from '../engine/sql-file.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { insertNumbers } from '../protection/do-not-call.ts';
-import { knownRules } from '../protection/rules.ts';
+import { knownRules } from '../protection/known.ts';
 import { columnsAt, isAt, isDialing } from '../queue/call-stages.ts';
 import { endOverdueBatch, lapseBatch, markAllDue, queueSql, sweepBatchSize } from '../queue/queue.ts';
 import { blockIfListed, claimer, dueAccounts, type OnStopped } from './claim.ts';

@@ -9,7 +9,7 @@ import { recordAudit, recordAudits } from '../audit/audit.ts';
 import { type Condition, either, equal, matching } from '../engine/conditions.ts';
 import { type Dialect, inChunks, type Lane, type Lanes } from '../engine/database.ts';
 import { isForeignKeyViolation } from '../engine/errors.ts';
-import { parseSettings } from '../protection/rules.ts';
+import { parseSettings } from '../protection/known.ts';
 
 type AccountRow = Named & { partner_id: string; partner_name: string };
 type CampaignRow = AccountRow & { account_id: string; account_name: string; settings: string | null };
