@@ -2,9 +2,15 @@ import Koa from 'koa';
 import type { Logger } from 'pino';
 import type { Ports } from '../domain/ports.ts';
 import { consoleMethods, consoleRoutes } from '../http/console-routes.ts';
-import { clientAddress } from '../http/middleware/client-address.ts';
 import type { HttpDeps, ObserveRefusals, State } from '../http/middleware/context.ts';
-import { countRequests, everyRequest, notFound, outsideConsole, requireReadablePath } from '../http/middleware/every-request.ts';
+import {
+  clientAddress,
+  countRequests,
+  everyRequest,
+  notFound,
+  outsideConsole,
+  requireReadablePath,
+} from '../http/middleware/every-request.ts';
 import { session } from '../http/middleware/session.ts';
 import { strangersInTurn } from '../http/middleware/turns.ts';
 import { onDemand, onDemandMethods } from '../http/on-demand.ts';

@@ -38,7 +38,7 @@ export type ObserveRefusals = {
 
 export type HttpDeps = {
   ports: Ports;
-  /** Returns the address that a request comes from: see `client-address.ts`. */
+  /** Returns the address that a request comes from: see `clientAddress`. */
   getClientAddress(ctx: Context): string;
   isSecure(ctx: Context): boolean;
   findIgnoredProxy(ctx: Context): string | undefined;

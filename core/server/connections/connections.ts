@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import { toNetworks } from '../../domain/sign-in/throttle.ts';
-import { peerAddress } from '../../http/middleware/client-address.ts';
+import { peerAddress } from '../../http/middleware/every-request.ts';
 import { type RequestObserver, serveOneAtATime } from './pipelining.ts';
 import { limitHandshakes } from './tls.ts';
 
