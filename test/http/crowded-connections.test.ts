@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
-import { setTimeout } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { expect } from 'chai';
 import type { Listener } from '../../core/server/connections/listener.ts';
@@ -94,8 +93,11 @@ describe('a connection to a crowded listener', () => {
       socket.write(`${get('/').repeat(count)}nonsense\r\n\r\n`);
       for (let n = 0; n < count; n++) {
         await until(() => opened.started.length > n);
-        socket.write('more nonsense');
-        await setTimeout(20);
+        await new Promise((written) => socket.write('more nonsense', written));
+        // The listener has been offered these bytes before it answers another connection.
+        const other = await client(listener);
+        other.socket.write('nonsense\r\n\r\n');
+        await until(() => other.seen.isClosed);
         opened.started[n]?.response.end();
       }
       await until(() => seen.isClosed);

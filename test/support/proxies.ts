@@ -180,6 +180,7 @@ export type Gate = Awaited<ReturnType<typeof startGate>>;
 export async function startGate(port: number) {
   /** A text that isn't let through. The connection that sends it is lost. */
   let held: { text: string; lose: () => void } | undefined;
+  let awaited: { text: string; arrive: () => void } | undefined;
   const sockets = new Set<Socket>();
   const server = createServer((client) => {
     const node = connect(port, '127.0.0.1');
@@ -194,6 +195,7 @@ export async function startGate(port: number) {
         });
     }
     client.on('data', (bytes: Buffer) => {
+      if (awaited && bytes.includes(awaited.text)) awaited.arrive();
       if (held === undefined || !bytes.includes(held.text)) return void node.write(bytes);
       client.destroy();
       held.lose();
@@ -217,6 +219,11 @@ export async function startGate(port: number) {
     open(): void {
       held = undefined;
     },
+    /** @returns when a connection sends this text */
+    carries: (text: string): Promise<void> =>
+      new Promise((arrive) => {
+        awaited = { text, arrive };
+      }),
     /** Loses all connections, and refuses new ones. */
     async close(): Promise<void> {
       if (server.listening) closing = once(server.close(), 'close');

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { callLane, shardNumber } from '../../../core/storage/engine/call-lanes.ts';
 import { adminOn } from '../../support/admin.ts';
@@ -161,8 +160,9 @@ export function testFailingNodes(its: SharedCluster): void {
     const [, , second] = its.cluster.nodes;
     second.signal('SIGSTOP');
     try {
+      const isSent = gate.carries('hanging');
       const hanging = place(core, onNode.second, keys.key, 'hanging').catch(() => 'closed' as const);
-      await pause(200);
+      await isSent;
       const begun = performance.now();
       for (let n = 0; n < 20; n++) expect(await place(core, onNode.first, keys.key, `beside-${n}`)).to.equal(202);
       expect(performance.now() - begun).to.be.lessThan(5_000);
@@ -182,17 +182,20 @@ export function testFailingNodes(its: SharedCluster): void {
     const placers = [core, other].map(async (by, p) => {
       for (let n = 0; !isOver; n++) {
         const requestId = `move-${p}-${n}`;
-        while ((await place(by, onNode.second, keys.key, requestId).catch(() => 0)) !== 202) {
-          if (isOver || by.child.signalCode !== null) return;
-          await pause(50);
-        }
+        let isPlaced = false;
+        await until(async () => {
+          isPlaced = (await place(by, onNode.second, keys.key, requestId).catch(() => 0)) === 202;
+          return isPlaced || isOver || by.child.signalCode !== null;
+        });
+        if (!isPlaced) return;
         acknowledged.push(requestId);
       }
     });
     for (const [n, port] of [first.port, gate.port].entries()) {
       const moving = moveShard(coordinator, name, schema, port);
       if (n === 1) {
-        await pause(300);
+        // While Citus moves a shard, its rows are published.
+        await until(async () => (await first.query(name, 'SELECT 1 FROM pg_publication')).length > 0);
         await other.stop('SIGKILL');
       }
       await moving;
