@@ -140,15 +140,26 @@ export function poolersSection({ at, machine, database, pooler, rows }: Poolers)
 ${formatDate(at)}, ${machine.processor} for all programs together, ${machine['node']}, ${database}, ${pooler}: medians and ranges, with 64 wrk connections.\n`;
 }
 
+/** A figure that has nothing to do with a database is in the columns of both. */
+function figureTable(figures: Figures['figures']): string {
+  const cell = (name: string, kind: string) => {
+    const figure = figures.find((each) => each.name === name && (each.database === kind || each.database === ''));
+    if (!figure) return '';
+    return reaches(figure.goal, figure.spread.median) ? figure.value : `${figure.value}, **missed**`;
+  };
+  return table(
+    ['', 'goal', ...databaseKinds.map(databaseLabel)],
+    Array.from(
+      Map.groupBy(figures, ({ name }) => name),
+      ([name, [first]]) => [...[name, first?.goal ?? ''], ...databaseKinds.map((kind) => cell(name, kind))],
+    ),
+  );
+}
+
 /** Builds the sections of the pages that quote these results, by section name. */
 export function figureSections({ figures, cores, grown }: Figures) {
   return {
-    figures: tableOf(figures, {
-      '': ({ name }) => name,
-      database: ({ database }) => databaseLabel(database),
-      goal: ({ goal, spread }) => withGoal(goal, spread.median),
-      measured: ({ value }) => value,
-    }),
+    figures: figureTable(figures),
     cores: tableOf(cores, {
       cores: ({ cores }) => String(cores),
       'placed calls per second': ({ perSecond }) => count(perSecond.median),
