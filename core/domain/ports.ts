@@ -45,6 +45,7 @@ import type {
   KeyUsage,
   KnownKeyCaller,
   Link,
+  ListedCall,
   ListedEvent,
   ListedUser,
   ListFilter,
@@ -281,6 +282,8 @@ export type CallListStore = {
    * short, no matter how many calls the campaign has.
    */
   list(scope: CallScope, filter: CallFilter, cursor: string | null, visibility: KeyVisibility, limit: number): Promise<CallStretch>;
+  /** Lists the calls with exactly this request ID that match the filter's other parts, newest first. An index finds them. */
+  withRequestId(scope: CallScope, filter: CallFilter, requestId: string, visibility: KeyVisibility, limit: number): Promise<ListedCall[]>;
   /** Counts the calls in scope, up to `max`. @returns null if not all of them match, so that they have to be counted stretch by stretch */
   countUpTo(scope: CallScope, filter: CallFilter, max: number): Promise<number | null>;
   /** Counts the matching calls in one stretch, as in `list`, by the quarter-hour when they were placed. */

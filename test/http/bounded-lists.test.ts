@@ -279,6 +279,14 @@ describe('a search for calls', () => {
       expect(await searchAll('?state=busy')).to.deep.equal(['7']);
     });
 
+    it('shows the call with exactly the request ID that is searched for on the first page, however old it is, and only once', async () => {
+      expect((await search('?search=170')).calls.map(({ requestId }) => requestId).at(-1)).to.equal('170');
+      const all = await searchAll('?search=170');
+      expect(all).to.include('1170').and.to.have.lengthOf(new Set(all).size);
+      expect(all.filter((id) => id === '170')).to.have.lengthOf(1);
+      expect((await search('?search=170&state=busy')).calls).to.deep.equal([]);
+    });
+
     it('returns the matches found so far when the same session starts another search, and can be continued from there', async () => {
       const older = search('?search=zoe');
       const newer = search('?search=zo');

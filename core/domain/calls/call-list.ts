@@ -17,8 +17,30 @@ type CallQuery = { campaignId: string | null; cursor: string | null; filter: Cal
 export async function listCalls(ports: Ports, viewer: Viewer, query: CallQuery, turn: Turn): Promise<CallPage> {
   const scope = await toCallScope(ports, viewer, query.campaignId);
   await requireKey(ports, viewer, query.filter);
-  const page = await findPage(ports, viewer, scope, query, turn);
+  const found = await findPage(ports, viewer, scope, query, turn);
+  const page = { ...found, items: await withExactMatches(ports, viewer, scope, query, found) };
   return { ...page, ...(await countTotal(ports, scope, query, page, turn)) };
+}
+
+/**
+ * Adds the calls to the first page of a search whose request ID is exactly what's searched for, because the search may take long to reach
+ * them. They come last, because they're older, and aren't repeated on later pages.
+ */
+async function withExactMatches(
+  { stores }: Ports,
+  viewer: Viewer,
+  scope: CallScope,
+  { cursor, filter }: CallQuery,
+  { items, nextCursor }: FoundPage,
+): Promise<ListedCall[]> {
+  const { search } = filter;
+  if (search === '' || (cursor === null && nextCursor === null)) return items;
+  const exact = await stores.callList.withRequestId(scope, filter, search, scopeFor(viewer).apiKeys, limits.page + 1);
+  // Too many for one page; the search will find them.
+  if (exact.length > limits.page) return items;
+  if (cursor !== null) return items.filter(({ requestId }) => requestId !== search);
+  const last = items.at(-1)?.contactId;
+  return [...items, ...exact.filter(({ contactId }) => last === undefined || contactId < last)];
 }
 
 async function countTotal(ports: Ports, scope: CallScope, { cursor, filter }: CallQuery, page: FoundPage, turn: Turn): Promise<Total> {

@@ -42,6 +42,14 @@ export function callListStore({ lists: database, background }: Lanes): CallListS
       return { calls: await withNames(read, visibility, rows), end };
     },
 
+    async withRequestId(scope, filter, requestId, visibility, limit) {
+      const exact = { sql: 'request_id = ?', values: [requestId] };
+      const others = matchingCalls(kind, { ...filter, search: '' });
+      const calls = both(within(kind, scope), exact, others, inRange(timeColumns, filter.placed, { from: null, before: null }));
+      const pages = await Promise.all(lanesIn(database, scope).map(({ query }) => query<ListedRow>(pageSql(calls, limit), calls.values)));
+      return withNames(read, visibility, newestOf(pages.flat(), limit));
+    },
+
     async countUpTo(scope, filter, max) {
       if (!matchesAll(filter)) return null;
       const parts = splitRange(timeColumns, filter.placed).map((part) => both(within(kind, scope), part));
