@@ -33,16 +33,16 @@ export function fillIn(page: string, sections: Readonly<Record<string, string>>)
 /** Builds the sections of the pages that quote a full run, by section name. */
 export function buildSections(results: Results): Record<string, string> {
   const { at, machine, rows, budget } = results;
-  const cells = (name: string, ...formats: ((row: Row) => string)[]) =>
-    databaseKinds
-      .flatMap((kind) => rows.filter((row) => row.name === name && row.database === kind))
-      .flatMap((row) => formats.map((format) => format(row)));
-  const perSecond = ({ perSecond }: Row) => count(perSecond.median);
+  const perSecond = (name: string) =>
+    databaseKinds.map((kind) => {
+      const row = rows.find((each) => each.name === name && each.database === kind);
+      return row ? count(row.perSecond.median) : '';
+    });
   const summary = Object.entries({
     'calls placed, each on disk first': 'place',
     'calls cancelled': 'cancel',
     'revoked keys refused': 'refuse a revoked key',
-  }).map(([text, name]) => [text, ...cells(name, perSecond)]);
+  }).map(([text, name]) => [text, ...perSecond(name)]);
   const ofCore = rows.filter(({ name, database }) => database === 'postgres' && name !== 'bare Koa').map(({ name }) => name);
   return {
     summary: `${table(['per second', 'SQLite', 'PostgreSQL'], summary)}
@@ -55,7 +55,7 @@ ${formatDate(at)}, on ${machine.processor}, which also ran the database and the 
     budget: budgetTable(budget, rows),
     throughput: table(
       ['per second', 'SQLite', 'PostgreSQL'],
-      ofCore.map((name) => [name, ...cells(name, perSecond)]),
+      ofCore.map((name) => [name, ...perSecond(name)]),
     ),
   };
 }

@@ -57,6 +57,8 @@ describe("the bench's measurement of other load", () => {
 });
 
 describe("the pages with the bench's results", () => {
+  const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+  const stored = (name: string) => JSON.parse(read(`scripts/bench/results/${name}.json`));
   const page = 'Before.\n\n<!-- bench one -->\n\nold\n\n<!-- /bench -->\n\n<!-- bench two -->\n\nkept\n\n<!-- /bench -->\n';
 
   it('are changed only between the markers of a result', () => {
@@ -66,8 +68,6 @@ describe("the pages with the bench's results", () => {
   });
 
   it('quote the stored results', () => {
-    const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
-    const stored = (name: string) => JSON.parse(read(`scripts/bench/results/${name}.json`));
     const sections = {
       ...buildSections(stored('latest')),
       'soak-sqlite': soakSection(stored('soak-sqlite')),
@@ -75,6 +75,14 @@ describe("the pages with the bench's results", () => {
       poolers: poolersSection(stored('poolers')),
     };
     for (const page of pages) expect(fillIn(read(page), sections), page).to.equal(read(page));
+  });
+
+  it('have a cell for every column in each line of their tables', () => {
+    const cells = (line: string) => line.match(/(?<!\\)\|/g)?.length;
+    const uneven = Object.values(buildSections(stored('latest'))).flatMap((section) =>
+      section.split('\n').filter((line, n, [head = '']) => n > 0 && line.startsWith('|') && cells(line) !== cells(head)),
+    );
+    expect(uneven).to.deep.equal([]);
   });
 
   it('show shares and times, and mark a result that misses its goal', () => {
