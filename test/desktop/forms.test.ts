@@ -246,11 +246,19 @@ describeBrowser('a form in the console', () => {
     await page.getByLabel('To day').waitFor({ state: 'detached' });
   });
 
-  it('says if the browser refuses to copy', async () => {
+  it("says if the browser refuses to copy, and still says it once the key's use has been loaded", async () => {
+    const { page } = browser;
     await open();
-    await browser.page.evaluate("navigator.clipboard.writeText = () => Promise.reject(new DOMException('no', 'NotAllowedError'))");
-    await browser.page.getByRole('row', { name: 'Practice software' }).first().click();
+    await page.evaluate("navigator.clipboard.writeText = () => Promise.reject(new DOMException('no', 'NotAllowedError'))");
+    const { promise: clicked, resolve: load } = Promise.withResolvers<void>();
+    await page.route('**/console/api-keys/*?timeZone=*', (route) => clicked.then(() => route.continue()));
+    await page.getByRole('row', { name: 'Practice software' }).first().click();
     await button('Copy ID').click();
-    await browser.page.getByText('Your browser blocked copying.').waitFor();
+    const message = page.getByText('Your browser blocked copying.');
+    await message.waitFor();
+    load();
+    await page.getByText('Accepted from').waitFor();
+    expect(await message.count()).to.equal(1);
+    await button('Copy ID').and(page.locator(':focus')).waitFor();
   });
 });

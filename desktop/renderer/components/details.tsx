@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact';
+import { type ComponentChildren, Fragment } from 'preact';
 import { useEffect, useLayoutEffect } from 'preact/hooks';
 import type { Failure } from '../../ipc.ts';
 import { type ActivityEvent, addressLabel, describeDetail, describeEvent } from '../state/activity.ts';
@@ -124,10 +124,11 @@ export function Facts({ facts }: { facts: readonly Fact[] }) {
   return (
     <dl class="facts">
       {facts.filter(hasValue).map(([term, value]) => (
-        <>
-          <dt key={`${term}-term`}>{term}</dt>
-          <dd key={term}>{value}</dd>
-        </>
+        // With its key, a value keeps its focused button when facts before it arrive.
+        <Fragment key={term}>
+          <dt>{term}</dt>
+          <dd>{value}</dd>
+        </Fragment>
       ))}
     </dl>
   );
