@@ -248,6 +248,25 @@ describe('queued calls', () => {
       expect(await unfinished()).to.deep.equal([]);
     });
 
+    it('of a deleted user are cancelled by claims, also those of keys that have yet to be revoked', async () => {
+      await addKey('goes');
+      const newer = Array.from({ length: 1_000 }, (_, n) => `newer-${n}`);
+      const owner = { creator_id: tenants.users.account.id, creator_partner_id: tenants.partner.id };
+      const scope = { account_id: tenants.account.id, partner_id: tenants.partner.id, created_at: instant(2) };
+      const rows = newer.map((id) => ({ id, digest: id, name: id, ...owner, ...scope }));
+      await direct.storage.database.write.batchInsert('api_keys', rows, 100);
+      await addCalls('goes', 1_100);
+      await addCalls('stays', 1);
+      soon.ms = 0;
+      await deleteUser(direct.ports, operator, tenants.users.account, 'soon').finally(() => {
+        soon.ms = 700;
+      });
+      expect(await direct.storage.database.read('api_keys').pluck('id')).to.deep.equal(['goes']);
+      const now = clock.now();
+      const claimed = await direct.ports.stores.dialing.claim(5, 'webhook', now, plus(now, 30_000));
+      expect(claimed.map(({ contactId }) => contactId)).to.deep.equal(['stays-0']);
+    });
+
     it("are counted by key before they're dialed", async () => {
       await addCalls('two', 1);
       await addCalls('two-between-tries', 1, { api_key_id: 'two', state: 'dialing', handoff: 'retry', provider: 'webhook' });

@@ -354,11 +354,17 @@ async function judgeCalls(
   return judged;
 }
 
-/** Returns the keys of these calls that were revoked with their calls, which haven't all been cancelled yet. */
+/**
+ * Returns the keys of these calls that were revoked with their calls, which haven't all been cancelled yet. A deleted user may still have
+ * keys that have yet to be revoked.
+ */
 async function findRevoked(lane: Lane, trx: Knex.Transaction, rows: readonly PickedRow[]): Promise<Set<string>> {
   const keyIds = [...new Set(rows.map((row) => row.api_key_id))];
-  const marked = `SELECT id FROM revoked_api_keys WHERE cancelling_since IS NOT NULL AND id IN (${keyIds.map(() => '?')})`;
-  return new Set((await lane.query<{ id: string }>(marked, keyIds, trx)).map(({ id }) => id));
+  const among = `id IN (${keyIds.map(() => '?')})`;
+  const marked = `SELECT id FROM revoked_api_keys WHERE cancelling_since IS NOT NULL AND ${among}
+    UNION ALL SELECT k.id FROM api_keys k JOIN users u ON u.id = k.creator_id
+    WHERE u.deleted_at IS NOT NULL AND u.cancelling_since IS NOT NULL AND k.${among}`;
+  return new Set((await lane.query<{ id: string }>(marked, [...keyIds, ...keyIds], trx)).map(({ id }) => id));
 }
 
 const ids = (rows: readonly { scope_id: string }[]) => rows.map(({ scope_id }) => scope_id);

@@ -83,7 +83,8 @@ async function readCampaigns(database: Lane, campaignIds: readonly string[], trx
     const rows = await database.query<CurrentRow>(
       `SELECT c.id, c.name, c.settings, a.id AS account_id, a.name AS account_name, p.id AS partner_id, p.name AS partner_name,
          p.rules_version, EXISTS (SELECT 1 FROM dialing_stops) AS has_stops,
-         EXISTS (SELECT 1 FROM revoked_api_keys WHERE cancelling_since IS NOT NULL) AS has_calls_left
+         EXISTS (SELECT 1 FROM revoked_api_keys WHERE cancelling_since IS NOT NULL)
+           OR EXISTS (SELECT 1 FROM users WHERE deleted_at IS NOT NULL AND cancelling_since IS NOT NULL) AS has_calls_left
        FROM campaigns c CROSS JOIN accounts a CROSS JOIN partners p
        WHERE c.id IN (${ids.map(() => '?')}) AND a.id = c.account_id AND p.id = a.partner_id`,
       ids,
