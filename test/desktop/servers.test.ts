@@ -170,7 +170,7 @@ describeDesktop('several servers', () => {
 
   it('can have a name and a color, which stay after signing in again', async () => {
     const { page } = desktop;
-    const color = () => page.evaluate(() => document.documentElement.dataset['server']);
+    const color = () => page.evaluate(() => getComputedStyle(document.documentElement).getPropertyValue('--server'));
     await signInAs({ ...first, page }, 'account');
     await openDialog();
     await button(`Edit the name and color of ${serverHost(first)}`).click();
@@ -193,13 +193,13 @@ describeDesktop('several servers', () => {
       .waitFor();
     await button('Close').click();
     await eventually(async () => expect(await page.title()).to.match(/ · Production$/));
-    expect(await color()).to.equal('red');
+    expect(await color()).to.equal('#d13438');
     await button('Sign out').click();
     await page.getByLabel('Email').waitFor();
-    expect(await color()).to.equal('none');
+    expect(await color()).to.equal('');
     await signInAs({ ...first, page }, 'account');
     await eventually(async () => expect(await page.title()).to.match(/ · Production$/));
-    await eventually(async () => expect(await color()).to.equal('red'));
+    await eventually(async () => expect(await color()).to.equal('#d13438'));
   });
 
   it('have their own links to views, which a colleague can open in a browser', async () => {

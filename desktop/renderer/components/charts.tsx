@@ -49,7 +49,7 @@ export function OutcomeChart({ summary, isLoading, day, filter, note = '', onCho
       />
       <div>
         <h2>{chosen ? formatIsoDay(chosen.day) : days}</h2>
-        <ul class="legend">
+        <ul class="legend stack-close">
           {legend.map(({ name, label, count, share }) => (
             <li key={name}>
               <svg viewBox="0 0 10 10" aria-hidden="true" focusable="false">

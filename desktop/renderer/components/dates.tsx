@@ -278,7 +278,7 @@ export function DayRange({ from, to, any = 'Any day', onChange }: DayRangeProps)
   const [isCustom, setCustom] = useState(named === undefined);
   const isOpen = isCustom || named === undefined;
   return (
-    <div class="day-range">
+    <div class="row day-range">
       <FilterSelect
         label="Days"
         value={isOpen ? custom : named}

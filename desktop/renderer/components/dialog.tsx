@@ -110,7 +110,7 @@ export function Question({ title, verb, onConfirm, onGoBack, children }: Questio
   const back = useRef<HTMLButtonElement>(null);
   useLayoutEffect(() => back.current?.focus(), []);
   return (
-    <div class="box question stack" role="alert">
+    <div class="box bad stack" role="alert">
       <p>
         <strong>{title}</strong> {children}
       </p>

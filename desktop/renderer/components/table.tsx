@@ -185,14 +185,14 @@ function StackedHead<Row, Name extends string>({ columns, rows, getId, selection
   const sortable = columns.filter(({ isSortable = true }) => isSortable);
   if (!selection && !onSort) return null;
   return (
-    <div class="stacked-head">
+    <div class="row between stacked-head">
       {selection && (
-        <span class="line">
+        <span class="row">
           <SelectAll rows={rows.map(getId)} selection={selection} label="Select all listed" /> Select all
         </span>
       )}
       {sort && onSort && (
-        <span class="line">
+        <span class="row">
           <span aria-hidden="true">Sort by</span>
           <select
             aria-label="Sort by"

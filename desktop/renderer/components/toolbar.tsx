@@ -39,7 +39,7 @@ export function FilterSelect<Name extends string>({ label, ...select }: ChoicePr
 export function Chips<Name extends string>({ label = 'Show', value, options, onChange }: ChoiceProps<Name>) {
   return (
     // biome-ignore lint/a11y/useSemanticElements: A fieldset is for a form's fields; these are buttons.
-    <div class="chips" role="group" aria-label={label}>
+    <div class="row chips" role="group" aria-label={label}>
       {options.map(([name, text]) => (
         <button key={name} type="button" aria-pressed={name === value} onClick={() => onChange(name)}>
           {text}

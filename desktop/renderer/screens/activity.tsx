@@ -224,7 +224,7 @@ function EventDetails({ event, session, onFilter, onClose }: EventDetailsProps) 
   const showText = (term: string, shown: string): Fact => [term, <bdi key={term}>{capitalized(describeDetail(shown))}</bdi>];
   return (
     <Details title={describeEvent(event, session.viewer.id)} rowId={id} onClose={onClose}>
-      <div class="actions at-start">
+      <div class="row">
         {target !== null && (
           <a class="button" href={target}>
             Show the {subjectNouns[subject.kind]}

@@ -301,7 +301,7 @@ function EntryDetails({ entry, session, onRename, onDelete, onShow, onClose }: E
   const { singular, child } = kinds[kind];
   return (
     <Details title={name} rowId={id} badge={<span class="badge">{singular}</span>} onClose={onClose}>
-      <div class="actions at-start">
+      <div class="row">
         <OpenLink entry={entry} isStaff={session.viewer.userType === 'staff'} />
         {child && (
           <button type="button" onClick={() => onShow(child)}>

@@ -46,7 +46,7 @@ export const theme = signal<Theme>(themes.find((name) => name === readPreference
 /** Keeps the page in the chosen theme. The page calls it once. */
 export function followTheme(): void {
   effect(() => {
-    document.documentElement.dataset['theme'] = theme.value;
+    document.documentElement.style.colorScheme = theme.value === 'system' ? '' : theme.value;
     if (theme.value !== (readPreference('theme') || 'system')) writePreference('theme', theme.value);
   });
 }

@@ -24,7 +24,8 @@ export function followServerMark(): void {
     if (session.value?.viewer.id !== undefined && server.value !== '') void loadServers();
   });
   effect(() => {
-    document.documentElement.dataset['server'] = (session.value && currentMark.value.color) ?? 'none';
+    const color = session.value && currentMark.value.color;
+    document.documentElement.style.setProperty('--server', color ? `var(--server-${color})` : null);
   });
 }
 

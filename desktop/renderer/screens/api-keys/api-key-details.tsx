@@ -49,7 +49,7 @@ export function ApiKeyDetails({ apiKey, sameNamed, onReplace, onLimited, onRevok
       }
       onClose={onClose}
     >
-      <div class="actions at-start">
+      <div class="row">
         <button type="button" onClick={() => onReplace(apiKey)}>
           Replace…
         </button>
@@ -108,7 +108,7 @@ export function EndedApiKey({ id, failure, onClose }: { id: string; failure: Fai
   const { apiKey, revokedAt, revokedBy, reason: why, activity } = view;
   return (
     <Details title={apiKey.name} badge={<span class="badge bad">Revoked</span>} {...details}>
-      <div class="actions at-start">
+      <div class="row">
         <a class="button" href={formatAddress('calls', { apiKey: id })}>
           Show calls
         </a>

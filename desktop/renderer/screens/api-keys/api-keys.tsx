@@ -174,7 +174,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
             <>
               <Pager matches={matches} filters={filters} onChange={change} />
               {selectedKeys.length > 0 && (
-                <div class="selection">
+                <div class="row between selection">
                   <span role="status">{pluralize(selectedKeys.length, 'key')} selected</span>
                   <span class="actions">
                     <button type="button" class="quiet" onClick={() => setSelected(new Set())}>

@@ -173,7 +173,7 @@ function NumbersForm({ tenancy, numbers, list }: NumbersFormProps) {
         These settings were changed after you started editing them. If you save, your settings will replace those changes.
       </Outdated>
       <FormError hides={(failure) => isOutdated && isConflict(failure)} />
-      <div class="actions at-start">
+      <div class="row">
         <SubmitButton verb="Save" verbing="Saving…" isOff={isIncomplete} />
       </div>
     </Form>

@@ -252,9 +252,9 @@ function Weeks({ draft, onChange }: { draft: Draft; onChange: (draft: Draft) => 
   const lastWeek = weeks.at(-1) ?? { prefix: '', rules: [firstRule] };
   const neighbor = dates.at(-1) ?? { prefix: lastWeek.prefix, closed: true as const };
   return (
-    <div class="weeks">
+    <div class="stack weeks">
       {weeks.map(({ prefix, rules }, index) => (
-        <fieldset key={index} class="week-rules">
+        <fieldset key={index} class="stack week-rules">
           <legend class="visually-hidden">Hours for {prefix === '' ? 'all numbers' : prefix}</legend>
           <span class="line">
             Numbers that start with <Prefix prefix={prefix} onChange={(typed) => changeWeek(index, { prefix: typed, rules })} />
@@ -277,7 +277,7 @@ function Weeks({ draft, onChange }: { draft: Draft; onChange: (draft: Draft) => 
         </fieldset>
       ))}
       {dates.length > 0 && (
-        <fieldset class="week-rules">
+        <fieldset class="stack week-rules">
           <legend>On these dates, instead of all other hours</legend>
           {dates.map((rule, at) => (
             <RuleFields
@@ -290,7 +290,7 @@ function Weeks({ draft, onChange }: { draft: Draft; onChange: (draft: Draft) => 
           ))}
         </fieldset>
       )}
-      <div class="actions at-start">
+      <div class="row">
         <button type="button" onClick={() => change({ weeks: [...weeks, weeks.length === 0 ? lastWeek : { ...lastWeek, prefix: '+' }] })}>
           <Icon name="plus" /> {weeks.length === 0 ? 'Add hours' : 'Add hours for other numbers'}
         </button>
@@ -323,10 +323,10 @@ function RuleFields({ name, rule, onChange, onRemove }: RuleFieldsProps) {
   const { prefix, days, date, from, to, closed } = rule;
   const when = days ? { days } : { date };
   return (
-    <fieldset class="rule" aria-invalid={error === null ? undefined : 'true'} tabIndex={error === null ? undefined : -1}>
+    <fieldset class="row rule" aria-invalid={error === null ? undefined : 'true'} tabIndex={error === null ? undefined : -1}>
       <legend class="visually-hidden">Rule</legend>
       {days ? (
-        <span class="days">
+        <span class="row days">
           {weekdays.map((day) => (
             <button
               key={day}

@@ -90,7 +90,7 @@ export function DoNotCall({ title, own, canChange, filters: { search }, onChange
           <>
             <Count list={list} count={matches.length} noun="number" of={isFiltered ? null : view} />
             {selectedEntries.length > 0 && (
-              <div class="selection">
+              <div class="row between selection">
                 <span role="status">{pluralize(selectedEntries.length, 'number')} selected</span>
                 <span class="actions">
                   <button type="button" class="quiet" onClick={() => setSelected(new Set())}>

@@ -138,7 +138,7 @@ function PaceForm({ tenancy, view, pace, list }: LimitsProps & { pace: PaceView 
         />
       </fieldset>
       <FormError />
-      <div class="actions at-start">
+      <div class="row">
         <SubmitButton verb="Save pace" verbing="Saving…" />
       </div>
     </Form>
@@ -204,7 +204,7 @@ function ContactLimitsForm({ tenancy, view, list }: LimitsProps) {
         ))}
       </fieldset>
       <FormError />
-      <div class="actions at-start">
+      <div class="row">
         <SubmitButton verb="Save limits" verbing="Saving…" />
       </div>
     </Form>

@@ -39,7 +39,7 @@ export function Protection({ session, title }: ScreenProps) {
         filters={filters}
         onChange={change}
         tabs={
-          <nav class="tabs" aria-label="Protection">
+          <nav class="row tabs" aria-label="Protection">
             {tabs.map(({ name, label }) => (
               <button
                 key={name}

@@ -202,7 +202,7 @@ function Server({ server: { address, email, isSignedIn, label, color }, isOpen, 
         onClick={isOpen ? undefined : onSwitch}
       >
         <span class="name clip">
-          {color && <span class="server-color" data-server={color} aria-hidden="true" />}
+          {color && <span class="server-color" style={{ '--server': `var(--server-${color})` }} aria-hidden="true" />}
           {label ?? host}
         </span>
         <span class="caption clip">{[label === undefined ? '' : host, state, email].filter((part) => part !== '').join(' · ')}</span>

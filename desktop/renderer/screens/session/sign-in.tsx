@@ -269,7 +269,7 @@ function ContinueInBrowser() {
         Continue in your browser. The app signs you in when you’re done there. If no page has opened, open it again, or paste its link into
         a browser on this computer.
       </p>
-      <div class="actions at-start">
+      <div class="row">
         <button type="button" onClick={() => void window.callkey.openSignInLink()}>
           Open again
         </button>

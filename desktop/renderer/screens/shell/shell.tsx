@@ -488,7 +488,7 @@ function SetUp({ onAlreadySetUp }: SetUpProps) {
         {field('account', 'Account', 'A customer or department. Its API keys can’t be used for other accounts.')}
         {field('campaign', 'Campaign', 'What the calls are about.')}
         <FormError />
-        <div class="actions at-start">
+        <div class="row">
           <SubmitButton verb="Create and continue" verbing="Creating…" />
         </div>
       </Form>

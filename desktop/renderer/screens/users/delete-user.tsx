@@ -68,7 +68,7 @@ function DeletionPreview({ view: { user, apiKeys, nextCursor, sessions } }: { vi
       ) : (
         <>
           <p class="two-lines-high">{apiKeys ? <Effect {...{ user, apiKeys, nextCursor }} /> : 'Loading keys…'}</p>
-          <div class="actions at-start">
+          <div class="row">
             <ExportRowsButton name="api-keys" file={keysFile} head={keyHead} load={(cursor) => loadKeys(user.id, cursor)} />
           </div>
           <ShortTable

@@ -298,7 +298,7 @@ function UserDetails({ user, isYou, canSeeKeys, onOpen, onClose }: UserDetailsPr
       }
       onClose={onClose}
     >
-      <div class="actions at-start">
+      <div class="row">
         {canSeeKeys && user.apiKeys > 0 && (
           <a class="button" href={formatAddress('api-keys', { owner: isYou ? viewerAsOwner : user.email })}>
             Show API keys
