@@ -521,8 +521,13 @@ export type StopStore = {
   count(stop: DialingStop): Promise<{ queuedCalls: number; withProvider: number }>;
   /** Lists the stops that apply to something in the viewer's reach, newest first. */
   list(access: ProtectionAccess): Promise<DialingStop[]>;
-  /** Ends a stop. @returns false if it has already ended @throws Problem `unavailable` if calls are still being cancelled */
-  resume(stop: DialingStop, event: AuditEvent): Promise<boolean>;
+  /**
+   * Ends a stop, once the calls that it has to cancel are cancelled. With 'soon', waits for that as briefly as `stop`.
+   *
+   * @returns false if it has already ended
+   * @throws Problem `unavailable` if calls are still being cancelled
+   */
+  resume(stop: DialingStop, event: AuditEvent, cancelling: true | 'soon'): Promise<boolean>;
   /** Cancels the queued calls that a stop left for later. @returns the number of calls */
   finishCancelling(signal?: AbortSignal): Promise<number>;
 };

@@ -6,10 +6,11 @@ import { createAccount, createCampaign } from '../../core/domain/directory/direc
 import { instant } from '../../core/domain/instant.ts';
 import type { ClaimedCall, Viewer } from '../../core/domain/model.ts';
 import type { DialingStore } from '../../core/domain/ports.ts';
+import type { Problem } from '../../core/domain/problem.ts';
 import { checkNumber, setContactLimits, setHours, setPace } from '../../core/domain/protection/rules.ts';
 import { dialingStore } from '../../core/storage/dialing/dialing.ts';
 import { keepPace, paceClock } from '../../core/storage/dialing/pace.ts';
-import { cancelFound } from '../../core/storage/queue/queue.ts';
+import { cancelFound, soon } from '../../core/storage/queue/queue.ts';
 import { fakeClock } from '../support/clock.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type DirectAccess, databaseWithTenants, insertCalls, openDirect, type Tenants } from '../support/tenants.ts';
@@ -421,6 +422,25 @@ describe('a claim', () => {
       expect(await events.pluck('detail')).to.have.members(['Lunch', 'cancelled the queued calls']);
       expect({ queuedCalls: stopped.queuedCalls, withProvider: stopped.withProvider }).to.deep.equal({ queuedCalls: 0, withProvider: 2 });
       expect(await direct.storage.database.read('calls').where({ state: 'cancelled' })).to.have.length(3);
+    });
+
+    it("isn't resumed by a user until the calls of a stop are cancelled, and says so right away", async () => {
+      await add(names(500));
+      soon.ms = 0;
+      const scope = { scope: 'account', id: tenants.account.id, cancelQueuedCalls: 'soon' } as const;
+      const { account } = tenants.users;
+      const caller = { viewer: { ...account, tenancy: null }, actor: { who: account, address: 'local' } };
+      try {
+        const { stop } = await stopDialing(direct.ports, caller, scope);
+        const resumed = await resumeDialing(direct.ports, caller, stop.id).catch(({ message }: Problem) => message);
+        expect(resumed).to.match(/still being cancelled.*Resume again/);
+        await direct.ports.stores.stops.finishCancelling();
+        await resumeDialing(direct.ports, caller, stop.id);
+      } finally {
+        soon.ms = 700;
+      }
+      expect(await direct.ports.stores.stops.list({ kind: 'all' })).to.deep.equal([]);
+      expect(await direct.storage.database.read('calls').where({ state: 'cancelled' })).to.have.length(500);
     });
   });
 });

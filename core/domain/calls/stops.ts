@@ -82,7 +82,8 @@ export async function resumeDialing(ports: Ports, { viewer, actor }: Caller, id:
   if (findDoubt(await ports.stores.clock.read(), now) === null) await ports.stores.dialing.lapse(now);
   const event = auditEvent(ports, actor, 'dialing.resumed', toSubject(stop), stop.owner);
   // Someone else has resumed it, or stopped it, too.
-  if (!(await ports.stores.stops.resume(stop, event))) return resumeDialing(ports, { viewer, actor }, id);
+  if (!(await ports.stores.stops.resume(stop, event, viewer.userType === 'operator' || 'soon')))
+    return resumeDialing(ports, { viewer, actor }, id);
   ports.onRulesChanged();
 }
 

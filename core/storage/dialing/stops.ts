@@ -36,7 +36,7 @@ export function stopStore({ console: database, background }: Lanes): StopStore {
       });
       await requireSeen(database);
       await awaitHandoffs(background, stop, rest);
-      if (cancelling !== false) await cancelFor(background, row, cancelling === 'soon' ? cancelSoon : cancelForGood);
+      if (cancelling !== false) await cancelFor(background, row, toCancel(cancelling));
       const [current = stop] = isNew ? [] : await select(database, 's.scope_id = ?', [row.scope_id]);
       return { stop: current, isNew };
     },
@@ -50,10 +50,17 @@ export function stopStore({ console: database, background }: Lanes): StopStore {
 
     list: (access) => select(database, ...appliesTo(access)),
 
-    async resume(stop, event) {
+    async resume(stop, event, cancelling) {
       const row = await read('dialing_stops').where({ id: stop.id }).first();
       // Calls that were to be cancelled mustn't leave instead.
-      if (row?.cancelling_since != null) await cancelFor(background, row);
+      if (row?.cancelling_since != null && (await cancelFor(background, row, toCancel(cancelling))) === null)
+        throw new Problem(
+          'unavailable',
+          'The calls that were queued when dialing was stopped are still being cancelled. Resume again shortly.',
+          {
+            retryAfter: 5,
+          },
+        );
       return write.transaction(async (trx) => {
         const ended = await trx('dialing_stops').where({ id: stop.id, by_type: stop.byType }).delete();
         if (ended === 0) return false;
@@ -66,7 +73,7 @@ export function stopStore({ console: database, background }: Lanes): StopStore {
     async finishCancelling(signal) {
       let cancelled = 0;
       const rows: DialingStopRow[] = await background.read('dialing_stops').whereNotNull('cancelling_since');
-      for (const row of rows) cancelled += await cancelFor(background, row, (...calls) => cancelForGood(...calls, { signal }));
+      for (const row of rows) cancelled += (await cancelFor(background, row, (...calls) => cancelForGood(...calls, { signal }))) ?? 0;
       return cancelled;
     },
   };
@@ -136,12 +143,16 @@ async function awaitHandoffs(
   }
 }
 
-/** Cancels the calls that were queued at the time of a stop. @returns the number of calls, as far as it's known */
-async function cancelFor(
-  database: Lane,
-  row: DialingStopRow,
-  cancel: (...calls: Parameters<typeof cancelSoon>) => Promise<number | boolean | null> = cancelForGood,
-): Promise<number> {
+type Cancel = (...calls: Parameters<typeof cancelSoon>) => Promise<number | boolean | null>;
+
+const toCancel = (cancelling: true | 'soon'): Cancel => (cancelling === 'soon' ? cancelSoon : cancelForGood);
+
+/**
+ * Cancels the calls that were queued at the time of a stop.
+ *
+ * @returns the number of calls, as far as it's known; null if there was no time for all of them
+ */
+async function cancelFor(database: Lane, row: DialingStopRow, cancel: Cancel): Promise<number | null> {
   const { cancelling_since: at } = row;
   if (at === null) return 0;
   // The clock of the core where a call was placed may be ahead of that of the core where dialing was stopped.
@@ -151,7 +162,7 @@ async function cancelFor(
     throw new Problem('unavailable', "Dialing is stopped, but some queued calls aren't cancelled yet. Repeat the request.", {
       retryAfter: 5,
     });
-  if (cancelled === false) return 0;
+  if (cancelled === false) return null;
   await database.write('dialing_stops').where({ scope_id: row.scope_id, cancelling_since: at }).update({ cancelling_since: null });
   return Number(cancelled);
 }
