@@ -53,6 +53,25 @@ describeBrowser('the console, for stopping dialing', () => {
     await page.getByRole('row', { name: /^Stopped dialing for .*Wrong recording/ }).waitFor();
   });
 
+  it('stops a campaign, or the whole server, that staff choose in the dialog while Calls shows all campaigns', async () => {
+    const { page, tenants } = harness;
+    await signInAs(harness, 'staff');
+    await button('None selected').click();
+    await page.getByRole('option', { name: `${tenants.partner.name} Partner` }).click();
+    await link('Calls').click();
+    for (const [shown, other, scope] of [
+      [`Partner ${tenants.partner.name}`, page.getByRole('listbox').getByText(tenants.campaign.name), 'campaign'],
+      [`Partner ${tenants.partner.name}`, button('The whole server'), 'server'],
+    ] as const) {
+      await button('Stop dialing…').click();
+      await button(shown).click();
+      await other.click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Stop dialing' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
+      expect((await listStops()).map((stop) => stop.scope)).to.include(scope);
+    }
+  });
+
   it('says how many calls would leave before it resumes', async () => {
     const { page } = harness;
     await placeCalls(1);
@@ -60,7 +79,6 @@ describeBrowser('the console, for stopping dialing', () => {
     await signInAs(harness, 'partner');
     await link('Protection').click();
     await button('Stop dialing…').click();
-    await page.getByLabel('What to stop').waitFor({ state: 'detached' });
     await page.getByRole('dialog').getByRole('button', { name: 'Stop dialing' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
     await button('Resume…').click();

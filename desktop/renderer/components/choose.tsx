@@ -9,6 +9,7 @@ import { capitalized } from '../state/labels.ts';
 import { type List, mapped } from '../state/list.ts';
 import { Dialog } from './dialog.tsx';
 import { ErrorText, Field } from './form.tsx';
+import { Icon } from './icons.tsx';
 import { Loadable, useFound, useList } from './list.tsx';
 
 export type Option = { id: string; name: string; caption: string };
@@ -68,8 +69,9 @@ export function Choose<Choice extends Option>(props: ChooseProps<Choice>) {
   }
   return (
     <>
-      <button type="button" {...control} class="clip" aria-haspopup="dialog" onClick={() => setOpen(true)}>
-        {chosen?.name ?? invitation}
+      <button type="button" {...control} class="choice" aria-haspopup="dialog" onClick={() => setOpen(true)}>
+        <span class="clip">{chosen ? <bdi>{chosen.name}</bdi> : invitation}</span>
+        <Icon name="switch" />
       </button>
       {isOpen && (
         <PickerDialog {...dialog} onChoose={choose} onClose={() => setOpen(false)}>

@@ -1,6 +1,6 @@
 import { createContext } from 'preact';
 import { useContext, useState } from 'preact/hooks';
-import type { Pace, StoppedDialingView, StopScope, StopsView, StopView } from '#contract/protection/dialing.ts';
+import type { Pace, StoppedDialingView, StopsView, StopView } from '#contract/protection/dialing.ts';
 import type { Result } from '../../ipc.ts';
 import { describePace, describePlace, type Place } from '../state/dialing.ts';
 import { describeFailure, isNotFound, type LookedUp, lookUpChange, lookUpGone } from '../state/failure-text.ts';
@@ -9,9 +9,10 @@ import { capitalized } from '../state/labels.ts';
 import type { List } from '../state/list.ts';
 import { session } from '../state/session.ts';
 import { ownTenancy, type Tenancy } from '../state/tenancy.ts';
+import { ChooseTenancy } from './choose-tenancy.tsx';
 import { Facts } from './details.tsx';
 import { CloseAction, Dialog } from './dialog.tsx';
-import { FormDialog, SelectField, TextField } from './form.tsx';
+import { FormDialog, TextField } from './form.tsx';
 import { useDialogs, useList } from './list.tsx';
 import { Time } from './time.tsx';
 
@@ -147,39 +148,35 @@ async function countWaiting({ id }: StopView, hasOthers: boolean): Promise<Resul
   return { ok: true, value: { waiting: { queuedCalls, pace: pace?.ok ? pace.value : null, hasOthers } } };
 }
 
-type StopPlace = { kind: StopScope; id: string; name: string };
+/** What is to be stopped: null for the whole server. */
+type StopPlace = Tenancy | null;
 
-const wholeServer: StopPlace = { kind: 'server', id: '', name: '' };
+const wholeServer = capitalized(describePlace({ scope: 'server', target: null }));
 
-const fromPlace = ({ kind, ...target }: StopPlace): Place => ({ scope: kind, target: kind === 'server' ? null : target });
+const toPlace = (place: StopPlace): Place => ({ scope: place?.kind ?? 'server', target: place });
 
-function requestStop({ kind, id }: StopPlace, more: { reason?: string | null; cancelQueuedCalls?: boolean }) {
-  return window.callkey.request('stopDialing', kind === 'server' ? { scope: kind, ...more } : { scope: kind, id, ...more });
+function requestStop(place: StopPlace, more: { reason?: string | null; cancelQueuedCalls?: boolean }) {
+  return window.callkey.request('stopDialing', place ? { scope: place.kind, id: place.id, ...more } : { scope: 'server', ...more });
 }
 
 /**
  * Stops dialing.
  *
- * @property scopes what the screen shows, the narrowest first. The viewer's own tenancy, and the server for staff, are offered as well
+ * @property shown what the screen shows, which is offered first: null for the viewer's own tenancy
  */
-export function StopButton({ scopes }: { scopes: readonly Tenancy[] }) {
+export function StopButton({ shown }: { shown: Tenancy | null }) {
   const [isOpen, setOpen] = useState(false);
   const [stopped, setStopped] = useState<{ place: StopPlace; counts: StoppedDialingView } | null>(null);
-  const current = session.value;
-  const own = current && ownTenancy(current);
-  const all = [...scopes, ...(own ? [own] : []), ...(current?.viewer.userType === 'staff' ? [wholeServer] : [])];
-  const places = all.filter(({ id }, index) => all.findIndex((each) => each.id === id) === index);
   const close = () => {
     setOpen(false);
     setStopped(null);
   };
-  if (places.length === 0) return null;
   return (
     <>
       <button type="button" class="stop" onClick={() => setOpen(true)}>
         Stop dialing…
       </button>
-      {isOpen && !stopped && <StopDialing places={places} onStopped={(place, counts) => setStopped({ place, counts })} onClose={close} />}
+      {isOpen && !stopped && <StopDialing shown={shown} onStopped={(place, counts) => setStopped({ place, counts })} onClose={close} />}
       {stopped && (
         <Stopped
           key={stopped.counts.queuedCalls}
@@ -192,26 +189,26 @@ export function StopButton({ scopes }: { scopes: readonly Tenancy[] }) {
   );
 }
 
-async function lookUpStop({ kind, id }: StopPlace): Promise<LookedUp<StoppedDialingView>> {
+async function lookUpStop(place: StopPlace): Promise<LookedUp<StoppedDialingView>> {
   const listed = await window.callkey.request('listStops', {});
   if (!listed.ok) return listed;
-  const stop = listed.value.stops.find(({ scope, target }) => scope === kind && (target?.id ?? '') === id);
+  const stop = listed.value.stops.find(({ scope, target }) => scope === (place?.kind ?? 'server') && target?.id === place?.id);
   return stop ? lookUpChange(window.callkey.request('showStop', { id: stop.id }), () => true) : { ok: true, value: null };
 }
 
 type StopDialingProps = {
-  places: readonly StopPlace[];
+  shown: Tenancy | null;
   onStopped: (place: StopPlace, counts: StoppedDialingView) => void;
   onClose: () => void;
 };
 
-function StopDialing({ places, onStopped, onClose }: StopDialingProps) {
+function StopDialing({ shown, onStopped, onClose }: StopDialingProps) {
   const list = useContext(Stops);
-  const [id, choose] = useState(places[0]?.id ?? '');
+  const current = session.value;
+  const own = current && ownTenancy(current);
+  const [place, choose] = useState<StopPlace>(shown ?? own);
   const [reason, setReason] = useState('');
   const [cancelQueuedCalls, setCancel] = useState(false);
-  const place = places.find((each) => each.id === id) ?? wholeServer;
-  const label = capitalized(describePlace(fromPlace(place)));
   return (
     <FormDialog
       title="Stop dialing?"
@@ -226,17 +223,20 @@ function StopDialing({ places, onStopped, onClose }: StopDialingProps) {
       }}
       onClose={onClose}
     >
-      {places.length > 1 ? (
-        <SelectField
-          label="What to stop"
-          value={id}
-          options={places.map((each) => [each.id, capitalized(describePlace(fromPlace(each)))])}
-          onChange={choose}
-        />
+      {own ? (
+        <div class="field">
+          <span class="label">What to stop</span>
+          <ChooseTenancy
+            title="Choose what to stop"
+            own={own}
+            kinds={['account', 'campaign']}
+            chosen={place}
+            other={current.viewer.userType === 'staff' ? { label: wholeServer, onChoose: () => choose(null) } : undefined}
+            onChoose={choose}
+          />
+        </div>
       ) : (
-        <p>
-          <bdi>{label}</bdi>
-        </p>
+        <p>{wholeServer}</p>
       )}
       <TextField
         name="reason"
@@ -275,7 +275,7 @@ function Stopped({ place, counts, onCancelled, onClose }: StoppedProps) {
   const title = 'Dialing is stopped';
   const lead = (
     <>
-      No call leaves for <bdi>{describePlace(fromPlace(place))}</bdi> until someone resumes it.
+      No call leaves for <bdi>{describePlace(toPlace(place))}</bdi> until someone resumes it.
     </>
   );
   const facts = (

@@ -137,16 +137,7 @@ export function Calls({ session: { viewer }, title }: ScreenProps) {
           none="All campaigns"
           onChoose={(chosen) => choose(chosen?.id ?? '')}
         />
-        <StopButton
-          scopes={
-            campaign
-              ? [
-                  { kind: 'campaign', id: campaign.id, name: campaign.name },
-                  { kind: 'account', ...campaign.account },
-                ]
-              : []
-          }
-        />
+        <StopButton shown={campaign ? { kind: 'campaign', id: campaign.id, name: campaign.name } : null} />
       </>
     ),
   };

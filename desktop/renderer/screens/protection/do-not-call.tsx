@@ -9,6 +9,7 @@ import {
 import { type DoNotCallView, optOutScopes } from '#contract/protection/protection.ts';
 import { toPhonePrefix } from '#contract/text/text.ts';
 import type { Result } from '../../../ipc.ts';
+import { ChooseTenancy } from '../../components/choose-tenancy.tsx';
 import { DayInput, dayProblem } from '../../components/dates.tsx';
 import { CloseAction, Dialog } from '../../components/dialog.tsx';
 import { ExportAllButton } from '../../components/export-buttons.tsx';
@@ -26,7 +27,7 @@ import { isNotFound, type LookedUp } from '../../state/failure-text.ts';
 import { pluralize, type Sort, type SortValue, sortAfterPress, sorted } from '../../state/format.ts';
 import { type AddedNumbers, addChecked, describeAdded, type ReadFile, readFile, readNumbers } from '../../state/pasted-numbers.ts';
 import type { Tenancy } from '../../state/tenancy.ts';
-import { ChooseTenancy, type TabProps } from './tenancy.tsx';
+import type { TabProps } from './tenancy.tsx';
 
 type NumberDialog =
   | { name: 'add' | 'opt-outs' }
@@ -312,7 +313,13 @@ function AddNumbers({ own, onAdded, onClose }: AddNumbersProps) {
       {own.kind === 'partner' && (
         <div class="field">
           <span class="label">For</span>
-          <ChooseTenancy own={own} kinds={['partner', 'account']} chosen={tenancy} onChoose={setTenancy} />
+          <ChooseTenancy
+            title="Choose whose list to add to"
+            own={own}
+            kinds={['partner', 'account']}
+            chosen={tenancy}
+            onChoose={setTenancy}
+          />
           <p class="hint">
             {tenancy.kind === 'partner' ? 'No account of this partner will call these numbers.' : 'Other accounts can still call them.'}
           </p>
@@ -415,7 +422,7 @@ function OptOuts({ onClose }: { onClose: () => void }) {
             <>
               <div class="field">
                 <span class="label">In calls from</span>
-                <ChooseTenancy own={null} kinds={['account']} chosen={account} onChoose={choose} />
+                <ChooseTenancy title="Choose an account" own={null} kinds={['account']} chosen={account} onChoose={choose} />
               </div>
               <OptOutForm key={account.id} account={account} onClose={onClose} />
             </>

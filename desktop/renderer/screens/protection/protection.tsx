@@ -54,7 +54,7 @@ export function Protection({ session, title }: ScreenProps) {
         }
         actions={(shown) => (
           <>
-            <StopButton scopes={[shown]} />
+            <StopButton shown={shown} />
             <button type="button" onClick={() => setChecking(true)}>
               Check a number…
             </button>

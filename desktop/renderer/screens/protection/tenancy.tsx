@@ -1,14 +1,11 @@
 import type { ComponentChildren } from 'preact';
-import type { AccountsView, CampaignsView } from '#contract/console/directory.ts';
 import type { ProtectionScope } from '#contract/protection/protection.ts';
-import { foldText } from '#contract/text/text.ts';
 import type { Result } from '../../../ipc.ts';
-import { Choose, type Matches, type Option } from '../../components/choose.tsx';
+import { ChooseTenancy } from '../../components/choose-tenancy.tsx';
 import { useForm } from '../../components/form.tsx';
 import { isConflict } from '../../state/failure-text.ts';
 import { defineFilters, oneOf, text, unwritten } from '../../state/filters.ts';
-import { capitalized } from '../../state/labels.ts';
-import { type List, mapped } from '../../state/list.ts';
+import type { List } from '../../state/list.ts';
 import type { Tenancy } from '../../state/tenancy.ts';
 
 /**
@@ -57,68 +54,7 @@ export function withName(chosen: Tenancy, loaded: { scope: Tenancy } | null): Te
   return loaded?.scope.id === chosen.id ? loaded.scope : chosen;
 }
 
-type ChooseTenancyProps = {
-  /** The viewer's own tenancy, if it can also be chosen. */
-  own: Tenancy | null;
-  kinds: readonly ProtectionScope[];
-  chosen: Tenancy;
-  onChoose: (tenancy: Tenancy) => void;
-};
-
-type RulesHeadProps = Pick<TabProps, 'tabs' | 'own' | 'onChange'> & Pick<ChooseTenancyProps, 'kinds' | 'chosen'>;
-
-/** Shows whose rules these are, and offers all others in the viewer's scope. */
-export function ChooseTenancy({ own, kinds, chosen, onChoose }: ChooseTenancyProps) {
-  return (
-    <Choose<TenancyOption>
-      dialog={{
-        title: 'Choose whose rules to show',
-        label: 'Find an account or campaign',
-        listLabel: 'Partners, accounts and campaigns',
-        placeholder: 'Type a name',
-        find: (search) => findTenancies(own, kinds, search),
-      }}
-      first={null}
-      chosen={null}
-      invitation={
-        <>
-          {capitalized(chosen.kind)} <bdi>{chosen.name}</bdi>
-        </>
-      }
-      onChoose={(choice) => choice && onChoose(choice.tenancy)}
-    />
-  );
-}
-
-type TenancyOption = Option & { tenancy: Tenancy };
-
-async function findTenancies(
-  own: Tenancy | null,
-  kinds: readonly ProtectionScope[],
-  search: string,
-): Promise<Result<Matches<TenancyOption>>> {
-  const page = { search, cursor: null };
-  const hasAccounts = own?.kind !== 'account' && kinds.includes('account');
-  const campaigns = kinds.includes('campaign') ? window.callkey.request('listCampaigns', page) : Promise.resolve(noCampaigns);
-  const accounts = await (hasAccounts ? window.callkey.request('listAccounts', page) : noAccounts);
-  if (!accounts.ok) return accounts;
-  return mapped(campaigns, (view) => ({
-    options: [
-      ...(own && foldText(own.name).includes(foldText(search)) ? [toOption(own, '')] : []),
-      ...accounts.value.accounts.map(({ id, name }) => toOption({ kind: 'account', id, name }, '')),
-      ...view.campaigns.map(({ id, name, account }) => toOption({ kind: 'campaign', id, name }, account.name)),
-    ],
-    isAll: accounts.value.nextCursor === null && view.nextCursor === null,
-  }));
-}
-
-const noAccounts: Result<AccountsView> = { ok: true, value: { accounts: [], nextCursor: null } };
-const noCampaigns: Result<CampaignsView> = { ok: true, value: { campaigns: [], nextCursor: null } };
-
-function toOption(tenancy: Tenancy, parent: string): TenancyOption {
-  const { kind, id, name } = tenancy;
-  return { id: `${kind}/${id}`, name, caption: [capitalized(kind), parent].filter((part) => part !== '').join(' in '), tenancy };
-}
+type RulesHeadProps = Pick<TabProps, 'tabs' | 'own' | 'onChange'> & { kinds: readonly ProtectionScope[]; chosen: Tenancy };
 
 /** Shows the tabs and, for a tab with one tenancy's rules, whose rules these are. */
 export function RulesHead({ tabs, own, kinds, chosen, onChange }: RulesHeadProps) {
@@ -126,7 +62,11 @@ export function RulesHead({ tabs, own, kinds, chosen, onChange }: RulesHeadProps
     <>
       {tabs}
       <div class="toolbar">
-        <ChooseTenancy {...{ own, kinds, chosen }} onChoose={(tenancy) => onChange(toFilters(own, tenancy))} />
+        <ChooseTenancy
+          title="Choose whose rules to show"
+          {...{ own, kinds, chosen }}
+          onChoose={(tenancy) => onChange(toFilters(own, tenancy))}
+        />
       </div>
     </>
   );

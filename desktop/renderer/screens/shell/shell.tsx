@@ -252,7 +252,7 @@ function NoTenancy({ title }: { title: string }) {
 
 function ChooseTenancy({ title }: { title: string }) {
   return (
-    <Page title={title} actions={<StopButton scopes={[]} />}>
+    <Page title={title} actions={<StopButton shown={null} />}>
       <Empty title="Choose an account or partner first">
         <p>This screen shows the data of the account or partner you choose.</p>
         <button
