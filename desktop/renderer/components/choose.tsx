@@ -69,7 +69,7 @@ export function Choose<Choice extends Option>(props: ChooseProps<Choice>) {
   }
   return (
     <>
-      <button type="button" {...control} class="choice" aria-haspopup="dialog" onClick={() => setOpen(true)}>
+      <button type="button" {...control} class="opener" aria-haspopup="dialog" onClick={() => setOpen(true)}>
         <span class="clip">{chosen ? <bdi>{chosen.name}</bdi> : invitation}</span>
         <Icon name="switch" />
       </button>
