@@ -75,7 +75,6 @@ export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unkn
   throw new Problem('invalid', `${oneLine(inputName)}: ${errors.join('\n')}`);
 }
 
-/** Writes results and errors, as text or as one JSON object each. */
 export type Output = {
   /** Writes the result. If that fails, the command fails, and the result goes to standard error. */
   answer(json: object, text: string): void;

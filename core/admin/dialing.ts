@@ -150,11 +150,9 @@ async function runSetLimits(context: AdminContext, options: LimitOptions): Promi
 
 async function runListLimits({ ports, caller, output }: AdminContext, options: ScopeOptions): Promise<void> {
   const { limits, effective } = await showContactLimits(ports, caller.viewer, toReference(await findScope(ports, options, kinds)));
-  const from = effective && { kind: effective.from.kind, id: effective.from.id, name: effective.from.name };
-  const json = { limits, effective: effective && { from, limits: effective.limits } };
   const inherited = limits === null && effective ? ` (from ${effective.from.kind} ${oneLine(effective.from.name)})` : '';
   output.answer(
-    json,
+    { limits, effective },
     effective ? `${describeLimits(effective.limits)}${inherited}` : 'No contact limits: a number may be called at any time.',
   );
 }

@@ -236,7 +236,7 @@ function keyJson(key: ApiKey, now: number) {
     lastUsedAt: key.lastUsedAt && timestamp(key.lastUsedAt),
     expiresAt: key.expiresAt && timestamp(key.expiresAt),
     expiryTimeZone: key.expiryTimeZone,
-    expired: hasExpired(key, now),
+    expired: isExpired(key.expiresAt, now),
     addresses: key.limits?.addresses ?? null,
     callsPerDay: key.limits?.callsPerDay ?? null,
   };
@@ -244,11 +244,7 @@ function keyJson(key: ApiKey, now: number) {
 
 function toRow(key: ApiKey, now: number): string[] {
   const lastUsed = key.lastUsedAt ? timestamp(key.lastUsedAt) : 'Never';
-  const expiry = key.expiresAt ? `${hasExpired(key, now) ? 'Expired ' : ''}${timestamp(key.expiresAt)}` : 'No expiration';
+  const expiry = key.expiresAt ? `${isExpired(key.expiresAt, now) ? 'Expired ' : ''}${timestamp(key.expiresAt)}` : 'No expiration';
   const columns = [key.id, shortName(key.name), shortName(key.creator.name), timestamp(key.createdAt), lastUsed, expiry];
   return [...columns, key.limits ? shortName(describeLimits(key.limits)) : ''];
-}
-
-function hasExpired({ expiresAt }: ApiKey, now: number): boolean {
-  return isExpired(expiresAt, now);
 }

@@ -48,9 +48,7 @@ async function runSetHours({ ports, caller, output, resolveFile }: AdminContext,
 async function runListHours({ ports, caller, output }: AdminContext, options: ScopeOptions): Promise<void> {
   const scope = await findScope(ports, options, hoursKinds);
   const { rules, inherited } = await showHours(ports, caller.viewer, toReference(scope));
-  const from = inherited && { kind: inherited.from.kind, id: inherited.from.id, name: inherited.from.name };
-  const json = { rules, inherited: inherited && { from, rules: inherited.rules } };
-  output.answer(json, describeHours(rules, inherited));
+  output.answer({ rules, inherited }, describeHours(rules, inherited));
 }
 
 function describeHours(rules: readonly HoursRule[], inherited: Awaited<ReturnType<typeof showHours>>['inherited']): string {

@@ -7,5 +7,4 @@ export const rateLimitPolicyHeader = 'RateLimit-Policy';
 /** Marks the response to a repeated request ID. */
 export const replayedHeader = 'Idempotent-Replayed';
 
-/** The path for placing a call. */
 export const placeCallPath = '/api/v1/campaigns/:campaignId/contacts/on-demand';

@@ -68,11 +68,7 @@ function tooManyKeys(max: number): Problem {
 
 const readBatchSize = 1_000;
 
-/**
- * Returns the newest visible keys whose name contains a text, and the number of all matches.
- *
- * @param limit null for no limit
- */
+/** Returns the newest visible keys whose name contains a text, and the number of all matches. @param limit null for no limit */
 export async function listApiKeys(
   { stores: { apiKeys: store } }: Ports,
   visibility: KeyVisibility,
@@ -154,7 +150,6 @@ export async function previewRevocation(ports: Ports, viewer: Viewer, id: string
   return { apiKey, queuedCalls, placed: counts.reduce((sum, { placed }) => sum + placed, 0), addresses };
 }
 
-/** See {@link RevokeOptions}. */
 export type CancelQueuedCalls = RevokeOptions['cancelQueuedCalls'];
 
 /** Revokes a key. This takes effect at the next request, in every process: see storage/keys/authorization.ts. */

@@ -298,7 +298,6 @@ export type NewDoNotCall = Omit<DoNotCallEntry, 'id' | 'phone' | 'scope'> & {
 /** Everything that the entries of one import have in common. */
 export type ImportedNumbers = Omit<NewDoNotCall, 'numbers'>;
 
-/** The two identifiers of a call. */
 export type CallReference = { contactId: string } | { requestId: string };
 
 /** A call's campaign as a provider gets it. */
@@ -400,7 +399,6 @@ export type ActivityFilter = {
 /** The oldest call of a stretch (see `CallListStore.list`), after which the next stretch begins; null if there are no older calls. */
 export type StretchEnd = { contactId: string; placedAt: Millis } | null;
 
-/** The matching calls in one stretch, and its end. */
 export type CallStretch = { calls: ListedCall[]; end: StretchEnd };
 
 export type AuditSubject = Named & {

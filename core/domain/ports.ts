@@ -113,7 +113,6 @@ export type Ports = {
   secretBox: SecretBox;
   /** Whether everyone who signs in with a password needs a second factor. */
   requiresSecondFactor: boolean;
-  /** The maximum number of active keys per user. */
   maxActiveKeys: number;
   /** The command that users type to run `admin`, as messages show it. */
   adminCommand: string;
@@ -483,7 +482,6 @@ export type DoNotCallStore = {
   deleteEnded(now: Millis, signal?: AbortSignal): Promise<number>;
 };
 
-/** Stores the calling hours and the rules about numbers. */
 export type RuleStore = {
   /** Returns a scope in the viewer's reach; null if it doesn't exist there. */
   findScope(access: ProtectionAccess, kind: ProtectionScope, id: string): Promise<RuleScope | null>;
@@ -671,7 +669,6 @@ export type Identity = Subject & { email: string | null; isEmailVerified: boolea
 /** An OpenID Connect provider. Nothing that it sends is stored, except issuer and subject. */
 export type IdentityProvider = {
   issuer: string;
-  /** For the button: "Sign in with …". */
   name: string;
   /** Returns the page where the user signs in. @throws IdentityProviderError */
   authorizationUrl(flow: FlowSecrets): Promise<string>;
@@ -696,7 +693,6 @@ export type Attempt = { email: string; address: string; vouched: string | null }
 /** Allows at most `max` attempts within `window` ms of the first one. */
 export type ThrottleCounter = { key: string; max: number; window: number };
 
-/** Counts attempts, across all processes. */
 export type ThrottleStore = {
   /** @returns when the last of the full counters ends, at most one window from now; null if none of them is full */
   blockedUntil(counters: readonly ThrottleCounter[], now: Millis): Promise<Millis | null>;
@@ -713,7 +709,6 @@ export type SessionBounds = { startedAfter: Millis; seenAfter: Millis; before: M
 
 export type NewSession = { id: Digest; userId: string; at: Millis; halfOpenUntil: Millis | null };
 
-/** Stores sessions, which are identified by the digest of their ID. */
 export type SessionStore = {
   /**
    * Starts a session, or a half-open one that waits for a code.

@@ -51,6 +51,10 @@ export class ResultUnknown extends Error {
   }
 }
 
+export function unauthorized(): Problem {
+  return new Problem('unauthorized', unauthorizedDetail);
+}
+
 export function invalidField(path: string, message: string): Problem {
   return new Problem('invalid', message, { errors: [{ path, message }] });
 }

@@ -1,8 +1,7 @@
 import Koa from 'koa';
 import type { Logger } from 'pino';
-import type { Ports } from '../domain/ports.ts';
 import { consoleMethods, consoleRoutes } from '../http/console-routes.ts';
-import type { HttpDeps, ObserveRefusals, State } from '../http/middleware/context.ts';
+import type { HttpDeps, State } from '../http/middleware/context.ts';
 import {
   clientAddress,
   countRequests,
@@ -19,18 +18,12 @@ import { type WebConsole, webConsole, webConsoleMethods } from '../http/web-cons
 import type { Metrics } from './metrics.ts';
 import type { Config } from './start/config.ts';
 
-type AppDeps = {
+type AppDeps = Pick<HttpDeps, 'ports' | 'refusals' | 'draining' | 'sessionSecrets' | 'version'> & {
   config: { dialer: Pick<Config['dialer'], 'kind'> } & Pick<Config, 'dialerSecrets' | 'publicUrl' | 'trustedProxies'>;
-  ports: Ports;
   log: Logger;
   metrics: Pick<Metrics, 'onCode' | 'onIdentityProviderResult' | 'onRequest'>;
-  refusals: ObserveRefusals;
-  /** Aborted as soon as the process drains. */
-  draining: AbortSignal;
-  sessionSecrets: readonly string[];
   /** If undefined, the console isn't served. */
   webConsole: WebConsole | undefined;
-  version: string;
 };
 
 /** Creates the public listener's application. Each middleware handles its own requests and passes on the rest. */

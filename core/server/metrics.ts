@@ -69,7 +69,6 @@ export function createMetrics(version: string) {
 
   return {
     registry,
-    /** @param seconds from the request's arrival until its response was ready */
     onRequest(route: string, method: string, status: number, seconds: number): void {
       requests.add({ route, method, status }, seconds);
       const isSignIn = route === sessionRoutes.signIn.path && method === 'POST';

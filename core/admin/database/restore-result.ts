@@ -45,7 +45,6 @@ type Revocation = {
   callsCancelled: boolean;
 };
 
-/** What a restore may bring back or undo. */
 type Gone = {
   apiKeys: RevivedKey[];
   users: { id: string; deletedAt: number; areCallsDue: boolean }[];

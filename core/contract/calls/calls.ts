@@ -68,7 +68,6 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-/** The body of a request that places a call. */
 export const placeCallSchema = z
   .strictObject({
     requestId: requestIdSchema.optional(),

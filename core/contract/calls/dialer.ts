@@ -29,7 +29,6 @@ export type OutcomeState = (typeof outcomeStates)[number];
 export const answerers = ['person', 'machine', 'unknown'] as const;
 export type AnsweredBy = (typeof answerers)[number];
 
-/** A provider reports this when a call is over. */
 export const outcomeSchema = z.strictObject({
   // Any text, because a hand-off that can't exist gets the same 404 as one that doesn't.
   handoffId: z.string(),

@@ -3,7 +3,6 @@ import { route } from '../route.ts';
 import { identifierSchema, instantSchema } from '../text/text.ts';
 import { cursorSchema, dayRange, isRange, namedSchema, searchSchema, totals } from './common.ts';
 
-/** Everything that the audit log records. */
 export const auditActions = [
   ...(['session.started', 'session.ended', 'session.refused', 'session.revoked', 'tenancy.selected'] as const),
   ...(['session.refused-unknown', 'session.refused-disabled', 'session.refused-unverified', 'session.refused-other-person'] as const),
@@ -37,7 +36,6 @@ const activityFilter = {
     .refine((action) => auditActions.some((known) => known === action), { error: `Must be one of ${auditActions.join(', ')}.` })
     .meta({ enum: [...auditActions] })
     .optional(),
-  /** The ID of the subject. */
   subject: identifierSchema.optional(),
   /** Part of the subject's name, the actor's name, the detail or the address, without regard to case and accents; or an ID. */
   search: searchSchema,

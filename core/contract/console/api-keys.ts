@@ -63,9 +63,7 @@ export type CreatedApiKeyView = z.infer<typeof createdApiKeySchema>;
 export const revocationSchema = z.object({
   apiKey: apiKeySchema,
   queuedCalls: z.number().int(),
-  /**
-   * The key's use in the last 24 hours, including all of the quarter-hour in which they begin. The counts are up to a minute behind.
-   */
+  /** The key's use in the last 24 hours, including all of the quarter-hour in which they begin. The counts are up to a minute behind. */
   lastDay: z.object({
     placed: z.number().int(),
     addresses: z.array(z.object({ address: z.string(), lastUsedAt: instantSchema })),
@@ -93,19 +91,14 @@ const reasonNames = ['leaked', 'replaced', 'unused', 'left', 'other'] as const s
 
 const why = {
   reason: z.enum(reasonNames, { error: `Must be one of ${reasonNames.join(', ')}.` }).optional(),
-  /** Explains the reason. */
   note: lineSchema(limits.revokeNote).optional(),
 };
 
 export const revokeApiKeyQuerySchema = revokeQuerySchema.extend(why);
 
-export type RevokeApiKey = z.infer<typeof revokeApiKeyQuerySchema>;
-
 export const changeApiKeySchema = z
   .strictObject({
-    /** Null for any address. */
     addresses: networksSchema.nullable().optional(),
-    /** Null for no limit. */
     callsPerDay: z
       .int({ error: 'Must be a whole number.' })
       .min(1, { error: 'Must be at least 1.' })
@@ -135,8 +128,6 @@ export const revokeApiKeysSchema = z.strictObject({
   cancelQueuedCalls: z.boolean().default(false),
   ...why,
 });
-
-export type RevokeApiKeys = z.infer<typeof revokeApiKeysSchema>;
 
 /** Each requested ID is in exactly one of the two lists. */
 export const revokedApiKeysSchema = z.object({

@@ -17,7 +17,6 @@ const callFilter = {
     .union([stateSchema, z.array(stateSchema).max(callStates.length)], stateError)
     .optional()
     .transform((values) => (values === undefined ? [] : [values].flat())),
-  /** The ID of the key that placed the call. */
   apiKey: identifierSchema.optional(),
 };
 

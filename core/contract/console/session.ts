@@ -78,15 +78,12 @@ export const sessionSchema = z.object({
    * else.
    */
   passwordChangeDue: z.literal(true).optional(),
-  /** Whether the user has a second factor. */
   secondFactor: z.boolean(),
   /** Present and true until the user has set up the second factor that the operator requires. Until then, they can't do anything else. */
   secondFactorDue: z.literal(true).optional(),
-  /** The kind of dialer. */
   dialer: z.enum(['off', 'simulated', 'webhook']),
   /** Whether the server has its page for integrators, `/reference`. */
   reference: z.boolean(),
-  /** The core's release. */
   version: z.string(),
   /** The name of the provider that the user signed in with; missing after signing in with a password. */
   signedInWith: z.string().optional(),

@@ -6,10 +6,8 @@ import { sessionSchema } from './session.ts';
 /** An address that the app may open in the browser. Only server addresses are allowed, because some URLs would start other programs. */
 const browserUrl = z.string().refine((text) => readServerAddress(text).ok, { error: 'Must be an https URL.' });
 
-/** The ways to sign in that a core offers. */
 export const signInOptionsSchema = z.object({
   password: z.boolean(),
-  /** The company's OpenID Connect provider. */
   oidc: z
     .object({
       /** For the button: "Sign in with …". */

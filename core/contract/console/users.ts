@@ -16,7 +16,6 @@ export const userSchema = viewerSchema.extend({
   apiKeys: z.number().int(),
   /** The identity at the OpenID Connect provider that signs in as this user. */
   link: z.object({ issuer: z.string(), subject: z.string(), linkedAt: instantSchema }).nullable(),
-  /** Whether the user has a second factor. */
   secondFactor: z.boolean(),
 });
 
@@ -42,8 +41,6 @@ export const createUserSchema = z.strictObject({
   partnerId: identifierSchema.optional(),
   ...confirmationCode,
 });
-
-export type CreateUser = z.infer<typeof createUserSchema>;
 
 export const changeUserSchema = z
   .strictObject({

@@ -14,11 +14,7 @@ export function isExport(header: readonly string[], head: readonly string[]): bo
   return head.every((name) => header.includes(name));
 }
 
-/**
- * @property header null if the file has none
- * @property sample the first rows below the header
- * @property notes about what was skipped
- */
+/** @property header null if the file has none @property sample the first rows below the header @property notes about what was skipped */
 export type Table = { header: CsvRecord | null; sample: CsvRecord[]; notes: string[]; createReader(): Reader<CsvRecord> };
 
 /** How many rows at the beginning of a file can contain the header, because programs write titles, dates and filters above it. */

@@ -146,9 +146,7 @@ export const checkedNumberSchema = z.object({
   rules: z.array(hoursRuleSchema),
   /** The scope that has these rules. */
   rulesFrom: ruledSchema.nullable(),
-  /**
-   * When calling hours next open, and contact limits allow a call; omitted if both allow it now, or hours don't open within 31 days.
-   */
+  /** When calling hours next open, and contact limits allow a call; omitted if both allow it now, or hours don't open within 31 days. */
   opensAt: instantSchema.optional(),
 });
 export type CheckedNumberView = z.infer<typeof checkedNumberSchema>;

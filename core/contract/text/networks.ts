@@ -44,11 +44,7 @@ function parseGroups(text: string, isLast: boolean): number[] | null {
   return [...parts.map((part) => Number.parseInt(part, 16)), ...ipv4];
 }
 
-/**
- * Parses an address or a network in CIDR notation.
- *
- * @returns a sentence that says what's wrong with it if it's neither
- */
+/** Parses an address or a network in CIDR notation. @returns a sentence that says what's wrong with it if it's neither */
 export function parseNetwork(text: string): Network | string {
   const [, address = '', bits] = /^([^/%]*)(?:\/(0|[1-9]\d{0,2}))?$/.exec(text) ?? [];
   const groups = parseAddress(address);

@@ -115,7 +115,6 @@ type CallsByOutcome = { states: CallsByState; answeredBy?: Partial<Record<Answer
 type DayOfCalls = { day: string } & CallsByOutcome;
 type DayOfCampaigns = { day: string; campaigns: ({ id: string } & CallsByOutcome)[] };
 
-/** The calls to count for a chart. */
 type ChartQuery = { days: DayRange; filter: CallFilter };
 type Chart<Day> = { days: Day[]; countedBackTo: Millis | null };
 

@@ -51,7 +51,6 @@ export function rangeEnd({ idsAround }: Pick<Randomness, 'idsAround'>, at: Milli
   return { at, ...idsAround(at) };
 }
 
-/** Returns the first instant of a chart. */
 export function firstDayStart([first]: readonly Day[]): Millis {
   return first?.from ?? instant(0);
 }

@@ -5,7 +5,7 @@ import { toQuota } from '../api-keys.ts';
 import { instant, type Millis } from '../instant.ts';
 import type { ActiveKey, CallReference, KeyCaller, KnownKeyCaller, NewCall } from '../model.ts';
 import type { Ports, Refusal } from '../ports.ts';
-import { Problem, type Quota, unauthorizedDetail } from '../problem.ts';
+import { Problem, type Quota, unauthorized } from '../problem.ts';
 import { toProblem, toStopReason } from '../protection/judge.ts';
 
 export type PlacedCall = {
@@ -119,7 +119,7 @@ function tooManyCalls(quota: Quota | undefined): Problem {
 
 function refusal(kind: Refusal): Problem {
   return kind === 'unauthorized'
-    ? new Problem('unauthorized', unauthorizedDetail)
+    ? unauthorized()
     : // The response is the same whether the campaign exists or not, so that a key doesn't learn which ones do.
       new Problem('campaign-refused', "The campaign doesn't exist, or this key doesn't have access to it.");
 }

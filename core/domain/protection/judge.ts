@@ -86,13 +86,8 @@ export function toStopReason({ kind }: Objection): StopReason {
   return kind === 'unknown-time-zone' || kind === 'outside-calling-hours' ? 'calling-hours' : kind;
 }
 
-/** The detail of a call that ends because its number is on a do-not-call list. */
 export const doNotCallDetail = 'The number is on a do-not-call list.';
-
-/** The detail of a call that lapses while dialing is stopped. */
 export const stoppedDetail = 'Dialing was stopped until the time window ended.';
-
-/** The detail of a call that lapses because its number was called too often. */
 export const contactLimitDetail = 'The number has had as many calls as its contact limits allow.';
 
 /** Says why a call that was placed can no longer be made. Never contains the number. */

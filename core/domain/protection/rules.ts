@@ -18,7 +18,9 @@ import { defaultRules, findNumberObjection, firstAllowed, getCallZones, type Jud
 import { getCountry, getNumberKind, isCountry, notACountry } from './numbers.ts';
 
 export type Reference = { scope: ProtectionScope; id: string };
-type ScopeAndRules = ScopeRules & { from: RuleScope };
+/** A scope as others see it, without its owner. */
+type Ruled = Pick<RuleScope, 'kind' | 'id' | 'name'>;
+type ScopeAndRules = ScopeRules & { from: Ruled };
 
 /**
  * Finds a scope that the viewer can see. Someone who sees only one account can't use the partner's ID to see the rules of the whole
@@ -40,18 +42,22 @@ async function readChain(ports: Ports, viewer: Caller['viewer'], reference: Refe
     ['partner', kind === 'partner' ? null : owner.partnerId],
   ];
   const { rules } = ports.stores;
-  const chain: [ScopeAndRules, ...ScopeAndRules[]] = [{ from: scope, ...(await rules.findRules(scope.id)) }];
+  const chain: [ScopeAndRules, ...ScopeAndRules[]] = [{ from: toRuled(scope), ...(await rules.findRules(scope.id)) }];
   for (const [parent, id] of above) {
     const from = id === null ? null : await rules.findScope({ kind: 'all' }, parent, id);
-    if (from) chain.push({ from, ...(await rules.findRules(from.id)) });
+    if (from) chain.push({ from: toRuled(from), ...(await rules.findRules(from.id)) });
   }
   return chain;
 }
 
+function toRuled({ kind, id, name }: RuleScope): Ruled {
+  return { kind, id, name };
+}
+
 export async function showHours(ports: Ports, viewer: Caller['viewer'], reference: Reference) {
   const [own, ...above] = await readChain(ports, viewer, reference);
-  const inherited = above.flatMap(({ from, hours }) => (hours ? [{ from, rules: hours }] : []));
-  return { scope: own.from, rules: own.hours ?? [], inherited: inherited[0] ?? null };
+  const inherited = above.flatMap(({ from, hours }) => (hours ? [{ from, rules: [...hours] }] : []));
+  return { scope: own.from, rules: [...(own.hours ?? [])], inherited: inherited[0] ?? null };
 }
 
 /**
@@ -239,7 +245,7 @@ export async function checkNumber(ports: Ports, viewer: Viewer, input: CheckNumb
   return {
     ...{ phone, entries, kind: getNumberKind(phone), country: getCountry(phone), zones: getCallZones(call) },
     reasons: reasons.filter((reason) => reason !== null),
-    rules: selectRules(rules.hours, phone),
+    rules: [...selectRules(rules.hours, phone)],
     rulesFrom: await findRulesScope(ports, campaign, rules),
     opensAt: opensAt(opening, allowedAt > now ? allowedAt : null),
   };
@@ -262,8 +268,9 @@ function anyKind(phone: string) {
   return kind === 'ordinary' ? [] : [kind];
 }
 
-async function findRulesScope(ports: Ports, { id, owner }: RuleScope, { hoursFrom }: CampaignRules): Promise<RuleScope | null> {
+async function findRulesScope(ports: Ports, { id, owner }: RuleScope, { hoursFrom }: CampaignRules): Promise<Ruled | null> {
   if (hoursFrom === null) return null;
   const kind: ProtectionScope = hoursFrom === id ? 'campaign' : hoursFrom === owner.accountId ? 'account' : 'partner';
-  return ports.stores.rules.findScope({ kind: 'all' }, kind, hoursFrom);
+  const scope = await ports.stores.rules.findScope({ kind: 'all' }, kind, hoursFrom);
+  return scope && toRuled(scope);
 }

@@ -6,7 +6,7 @@ import { clockSkew } from '../deadlines.ts';
 import { plus } from '../instant.ts';
 import type { Digest, LinkProof, SignInCode, User } from '../model.ts';
 import type { FlowSecrets, Identity, Ports } from '../ports.ts';
-import { Problem, unauthorizedDetail } from '../problem.ts';
+import { unauthorized } from '../problem.ts';
 
 /**
  * The identity provider couldn't say who's signing in. `unreachable`: it didn't respond as it should; `cancelled`: the user refused;
@@ -124,7 +124,7 @@ export async function takeSignInCode(ports: Ports, { code, verifier }: { code: s
   const isFresh = taken !== null && taken.expiresAt <= plus(clock.now(), codeLife.plus(clockSkew).toMillis());
   const user =
     isRight && isFresh && taken.issuer === identityProvider?.issuer ? await stores.users.find({ kind: 'all' }, taken.userId) : null;
-  if (!user || !taken) throw new Problem('unauthorized', unauthorizedDetail);
+  if (!user || !taken) throw unauthorized();
   return { user, issuer: taken.issuer, subject: taken.subject, signInVersion: taken.signInVersion };
 }
 

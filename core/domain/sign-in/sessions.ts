@@ -6,10 +6,10 @@ import { clockSkew } from '../deadlines.ts';
 import { type Millis, plus } from '../instant.ts';
 import type { Actor, Credentials, Digest, Proof, Session, SignedInCaller, Tenancy, User, Viewer } from '../model.ts';
 import type { Ports, SessionBounds } from '../ports.ts';
-import { Problem, unauthorizedDetail } from '../problem.ts';
+import { Problem, unauthorized } from '../problem.ts';
 import { findVoucher, type Vouchers } from './devices.ts';
 import { finishSignIn } from './second-factor.ts';
-import { checkPassword, countRecorded, oncePerWindow, requirePasswordSignIn } from './throttle.ts';
+import { checkPassword, countRecorded, oncePerHour, requirePasswordSignIn } from './throttle.ts';
 
 /**
  * The life of a session. What it has proved decides its stage, and the stage decides which routes it can use:
@@ -100,7 +100,7 @@ export async function authenticate(
     disabledAt === null && (passwordExpiresAt === null || passwordExpiresAt >= ports.clock.now());
   const attempt = { email, address, vouched: await findVoucher(ports, email, vouchers) };
   const credentials = await checkPassword(ports, attempt, email, password, mayEnter);
-  if (!credentials) throw new Problem('unauthorized', unauthorizedDetail);
+  if (!credentials) throw unauthorized();
   return credentials;
 }
 
@@ -113,7 +113,7 @@ export async function startSession(ports: Ports, id: Digest, proof: Proof, addre
   const { sessions } = ports.stores;
   const started = 'halfOpen' in proof ? await finishSignIn(ports, id, proof, address) : await startProved(ports, id, proof, address);
   const session = started ? await sessions.find(id) : null;
-  if (!session) throw new Problem('unauthorized', unauthorizedDetail);
+  if (!session) throw unauthorized();
   return session;
 }
 
@@ -196,10 +196,10 @@ export async function selectTenancy(ports: Ports, id: Digest, viewer: Viewer, ch
   const tenancy = choice && (await findTenancy(ports, choice));
   // Read the session's own selection, because the viewer's tenancy may come from the request's header.
   const session = await ports.stores.sessions.find(id);
-  if (!session) throw new Problem('unauthorized', unauthorizedDetail);
+  if (!session) throw unauthorized();
   if (session.tenancy?.kind === tenancy?.kind && session.tenancy?.id === tenancy?.id) return { ...viewer, tenancy };
   await countRecorded(ports, 'tenancy', viewer.id);
-  if (!(await ports.stores.sessions.selectTenancy(id, tenancy))) throw new Problem('unauthorized', unauthorizedDetail);
+  if (!(await ports.stores.sessions.selectTenancy(id, tenancy))) throw unauthorized();
   return { ...viewer, tenancy };
 }
 
@@ -211,7 +211,7 @@ export async function recordTenancyAccess(ports: Ports, sessionId: Digest, { vie
   const { tenancy } = viewer;
   if (tenancy === null) return;
   const { kind, id, name, partnerId } = tenancy;
-  await oncePerWindow(ports, 'access', `${sessionId} ${kind} ${id}`, async () => {
+  await oncePerHour(ports, `${sessionId} ${kind} ${id}`, async () => {
     await countRecorded(ports, 'tenancy', viewer.id);
     const owningScope = { accountId: kind === 'account' ? id : null, partnerId };
     await ports.stores.activity.record(auditEvent(ports, actor, 'tenancy.selected', { kind, id, name }, owningScope));

@@ -4,7 +4,7 @@ import { isPrintable } from '#contract/text/text.ts';
 import type { Millis } from '../instant.ts';
 import type { Credentials } from '../model.ts';
 import type { Attempt, Ports, ThrottleCounter } from '../ports.ts';
-import { Problem, unauthorizedDetail } from '../problem.ts';
+import { Problem, unauthorized } from '../problem.ts';
 import { flowLife, IdentityProviderError } from './identity-provider.ts';
 
 const quarter = Duration.fromObject({ minutes: 15 });
@@ -136,7 +136,7 @@ export async function countCode(ports: Ports, attempt: CodeAttempt, isRight: () 
   if (digits.length > 0) await requireUnblocked(ports, digits, now, 'Too many wrong codes. Enter a recovery code instead.');
   await requireUnblocked(ports, limiting(usual), now);
   await take(ports, [...usual, ...digits], now);
-  if (!(await isRight())) throw new Problem('unauthorized', unauthorizedDetail);
+  if (!(await isRight())) throw unauthorized();
   await clearCounters(ports, [...usual, ...digits]);
   if (followsPassword) await clearCounters(ports, usual);
 }
@@ -171,9 +171,9 @@ function limiting(counters: readonly Counter[]): Counter[] {
   return counters.filter(({ kind }) => kind !== 'counted');
 }
 
-/** Does something at most once per window, on all cores together. If it fails, the next attempt does it. */
-export async function oncePerWindow({ throttle, clock }: Ports, kind: 'access', of: string, work: () => Promise<void>): Promise<void> {
-  const counter = createCounter(kind, of);
+/** Does something at most once per hour, on all cores together. If it fails, the next attempt does it. */
+export async function oncePerHour({ throttle, clock }: Ports, what: string, work: () => Promise<void>): Promise<void> {
+  const counter = createCounter('access', what);
   const now = clock.now();
   if ((await throttle.blockedUntil([counter], now)) !== null || !(await throttle.take([counter], now))) return;
   await work().catch(async (error: unknown) => {

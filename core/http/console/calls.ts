@@ -16,7 +16,6 @@ export const listCalls: Handler<'listCalls'> = async (request) => list(request, 
 
 export const listAllCalls: Handler<'listAllCalls'> = async (request) => list(request, null);
 
-/** @param campaignId null for the calls of all campaigns in scope */
 async function list({ takeTurn, ports, viewer, query }: Request<'listAllCalls'>, campaignId: string | null): Promise<CallsView> {
   const request = { campaignId, cursor: query.cursor, filter: toFilter(ports, query) };
   const { items, nextCursor, searchedBackTo, total, totalIsMore } = await takeTurn((turn) =>

@@ -5,7 +5,7 @@ import { limits } from '#contract/limits.ts';
 import { parseJson } from '#contract/text/json.ts';
 import { plus } from '../../domain/instant.ts';
 import type { IdentityProvider } from '../../domain/ports.ts';
-import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
+import { Problem, unauthorized } from '../../domain/problem.ts';
 import { findDeviceUser } from '../../domain/sign-in/devices.ts';
 import {
   confirmationLife,
@@ -147,10 +147,6 @@ export async function signOutOfProvider(ctx: Context, deps: HttpDeps): Promise<v
 function requireIdentityProvider({ ports }: HttpDeps): IdentityProvider {
   if (!ports.identityProvider) throw unauthorized();
   return ports.identityProvider;
-}
-
-function unauthorized(): Problem {
-  return new Problem('unauthorized', unauthorizedDetail);
 }
 
 /** Shows the console's page, which loads without a session. The URL says what happened, and doesn't contain a secret. */

@@ -5,7 +5,7 @@ import type { CallingHoursView, NumbersView } from '#contract/protection/protect
 import { timestamp } from '#contract/text/text.ts';
 import * as stops from '../../domain/calls/stops.ts';
 import { scopeFor } from '../../domain/directory/scope.ts';
-import type { DialingStop, DoNotCallEntry, RuleScope, Viewer } from '../../domain/model.ts';
+import type { DialingStop, DoNotCallEntry, Viewer } from '../../domain/model.ts';
 import * as list from '../../domain/protection/do-not-call.ts';
 import * as rules from '../../domain/protection/rules.ts';
 import { sendCsv } from './csv.ts';
@@ -99,14 +99,8 @@ export const showContactLimits: Handler<'showContactLimits'> = async ({ ports, v
 export const setContactLimits: Handler<'setContactLimits'> = async ({ ports, caller, query, body }) =>
   contactLimitsView(await rules.setContactLimits(ports, caller, query, body.limits, body.version));
 
-function contactLimitsView({ scope, limits, effective }: Awaited<ReturnType<typeof rules.showContactLimits>>): ContactLimitsView {
-  const version = rules.contactLimitsVersion({ contactLimits: limits });
-  return {
-    scope: scopeView(scope),
-    limits,
-    version,
-    effective: effective && { from: scopeView(effective.from), limits: effective.limits },
-  };
+function contactLimitsView(shown: Awaited<ReturnType<typeof rules.showContactLimits>>): ContactLimitsView {
+  return { ...shown, version: rules.contactLimitsVersion({ contactLimits: shown.limits }) };
 }
 
 export const showOptOuts: Handler<'showOptOuts'> = async ({ ports, viewer, params }) => ({
@@ -122,30 +116,21 @@ export const setOptOuts: Handler<'setOptOuts'> = async ({ ports, caller, params,
 const maxNamedZones = 20;
 
 export const checkNumber: Handler<'checkNumber'> = async ({ ports, viewer, body }) => {
-  const { reasons, zones, entries, rules: deciding, rulesFrom, opensAt, ...number } = await rules.checkNumber(ports, viewer, body);
+  const { zones, entries, opensAt, ...number } = await rules.checkNumber(ports, viewer, body);
   return {
     ...number,
-    ...{ allowed: reasons.length === 0, reasons, zones: zones.length, zoneNames: zones.slice(0, maxNamedZones) },
-    ...{ entries: entries.map(entryView), rules: [...deciding], rulesFrom: rulesFrom && scopeView(rulesFrom) },
+    ...{ allowed: number.reasons.length === 0, zones: zones.length, zoneNames: zones.slice(0, maxNamedZones) },
+    entries: entries.map(entryView),
     ...(opensAt === null ? {} : { opensAt: timestamp(opensAt) }),
   };
 };
 
-function hoursView({ scope, rules: own, inherited }: Awaited<ReturnType<typeof rules.showHours>>): CallingHoursView {
-  return {
-    scope: scopeView(scope),
-    rules: [...own],
-    version: rules.hoursVersion({ hours: own }),
-    inherited: inherited && { from: scopeView(inherited.from), rules: [...inherited.rules] },
-  };
+function hoursView(shown: Awaited<ReturnType<typeof rules.showHours>>): CallingHoursView {
+  return { ...shown, version: rules.hoursVersion({ hours: shown.rules }) };
 }
 
-function numbersView({ scope, ...numbers }: Awaited<ReturnType<typeof rules.showNumberRules>>): NumbersView {
-  return { ...numbers, scope: scopeView(scope), version: rules.numbersVersion(numbers) };
-}
-
-function scopeView({ kind, id, name }: RuleScope) {
-  return { kind, id, name };
+function numbersView(shown: Awaited<ReturnType<typeof rules.showNumberRules>>): NumbersView {
+  return { ...shown, version: rules.numbersVersion(shown) };
 }
 
 function entryView({ createdAt, endsAt, ...entry }: DoNotCallEntry): DoNotCallEntryView {

@@ -19,7 +19,6 @@ export type Request<Name extends SessionRoute> = {
   ports: Ports;
   takeTurn: TakeTurn;
   viewer: Viewer;
-  /** The viewer, and the actor that's recorded with their changes. */
   caller: SignedInCaller;
   params: PathParameters<ConsoleRoutes[Name]>;
   query: RouteQuery<ConsoleRoutes[Name]>;

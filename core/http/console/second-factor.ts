@@ -1,4 +1,4 @@
-import { type EnrolledSecondFactorView, sessionRoutes } from '#contract/console/session.ts';
+import { sessionRoutes } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
 import { Problem } from '../../domain/problem.ts';
 import { findVoucher } from '../../domain/sign-in/devices.ts';
@@ -6,7 +6,7 @@ import * as domain from '../../domain/sign-in/second-factor.ts';
 import { readBody } from '../middleware/body.ts';
 import type { CodeResult, Context, HttpDeps } from '../middleware/context.ts';
 import { getHalfOpenSession, getSession, readVouchers, rememberChangedDevice, startNewSession } from '../middleware/session.ts';
-import type { Handler, Request } from './request.ts';
+import type { Handler } from './request.ts';
 import { answerSession } from './sessions.ts';
 
 const { enterCode: route } = sessionRoutes;
@@ -35,16 +35,10 @@ function toResult(error: unknown): CodeResult {
   return code === 'too-many-requests' ? 'throttled' : 'undecided';
 }
 
-export async function enrollSecondFactor({
-  ports,
-  deps,
-  caller,
-  ctx,
-  body,
-}: Request<'enrollSecondFactor'>): Promise<EnrolledSecondFactorView> {
+export const enrollSecondFactor: Handler<'enrollSecondFactor'> = async ({ ports, deps, caller, ctx, body }) => {
   const host = URL.parse(deps.publicUrl || `http://${ctx.get('Host')}`)?.host ?? '';
   return domain.enrollSecondFactor(ports, caller.actor, getSession(ctx).data.user, body.currentPassword, host);
-}
+};
 
 export const confirmSecondFactor: Handler<'confirmSecondFactor'> = async ({ ports, caller, ctx, body }) => {
   const recoveryCodes = await domain.confirmSecondFactor(ports, caller.actor, getSession(ctx).data.user, body.code);

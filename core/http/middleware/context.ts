@@ -54,7 +54,6 @@ export type HttpDeps = {
   publicUrl: string;
   /** Newest first. They sign the cookies. */
   sessionSecrets: readonly string[];
-  /** Counts the results of signing in with the provider. */
   onIdentityProviderResult(result: IdentityProviderResult): void;
   /** Counts the codes that were checked after a correct password. */
   onCode(result: CodeResult): void;
@@ -62,7 +61,6 @@ export type HttpDeps = {
 
 export type CodeResult = 'accepted' | 'refused' | 'throttled' | 'undecided';
 
-/** The results that metrics count. */
 export const identityProviderResults = [
   'accepted',
   ...refusalReasons,

@@ -8,7 +8,7 @@ import { limits } from '#contract/limits.ts';
 import { toDigest } from '../../domain/api-keys.ts';
 import type { Actor, Digest, Proof, Session, Viewer } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
-import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
+import { Problem, unauthorized } from '../../domain/problem.ts';
 import { deviceLife, type KnownUser, makeDeviceToken, type Vouchers } from '../../domain/sign-in/devices.ts';
 import { endSession, resumeSession, sessionLimits, stageOf, startSession, withTenancy } from '../../domain/sign-in/sessions.ts';
 import { readBody } from './body.ts';
@@ -76,7 +76,7 @@ export function isSignedIn(ctx: Context): boolean {
 /** @throws Problem `unauthorized` */
 export function getSession(ctx: Context): SignedIn {
   const { signedIn } = koaSession(ctx);
-  if (!signedIn) throw new Problem('unauthorized', unauthorizedDetail);
+  if (!signedIn) throw unauthorized();
   return signedIn;
 }
 
@@ -93,7 +93,7 @@ export function getActor(deps: HttpDeps, ctx: Context): Actor {
 /** Returns the session that waits for a code. @throws Problem `unauthorized` */
 export function getHalfOpenSession(ctx: Context): SignedIn {
   const { halfOpen } = koaSession(ctx);
-  if (!halfOpen) throw new Problem('unauthorized', unauthorizedDetail);
+  if (!halfOpen) throw unauthorized();
   return halfOpen;
 }
 
@@ -130,7 +130,7 @@ export async function readBodyInSession<Schema extends z.ZodType>(
 export async function renewSession(ctx: Context, ports: Ports): Promise<void> {
   const { id } = getSession(ctx);
   const data = await resumeSession(ports, id);
-  if (!data) throw new Problem('unauthorized', unauthorizedDetail);
+  if (!data) throw unauthorized();
   koaSession(ctx).signedIn = { id, data };
   await applyTenancyHeader(ctx, ports);
 }

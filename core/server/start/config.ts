@@ -145,10 +145,7 @@ const schema = z.object({
   LOG_LEVEL: z.enum(logLevels, { error: `must be one of ${logLevels.join(', ')}` }).default('info'),
 });
 
-/**
- * @param environment such as process.env; a variable set to an empty string counts as unset
- * @throws ConfigError
- */
+/** @param environment such as process.env; a variable set to an empty string counts as unset @throws ConfigError */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>) {
   const env = parse(schema, environment);
   if (env.DATABASE_URL.kind === 'postgres' && !env.SESSION_SECRETS) {

@@ -6,7 +6,7 @@ import type { ActivityVisibility } from '../../domain/directory/scope.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { ActivityFilter, AuditEvent, ChainedEvent, Digest, ListedEvent, Person } from '../../domain/model.ts';
 import type { ActivityStore, AuditChainStore } from '../../domain/ports.ts';
-import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
+import { unauthorized } from '../../domain/problem.ts';
 import { changesSignIn } from '../../domain/sign-in/sessions.ts';
 import { both, type Condition, countUpTo, either, equal, inRange, type RowPrefix, splitRange } from '../engine/conditions.ts';
 import { countRows, type Dialect, inChunks, inShortTransactions, type Lane, type Lanes, required } from '../engine/database.ts';
@@ -70,8 +70,7 @@ async function requireBudget(trx: Knex.Transaction, events: readonly AuditEvent[
 
 /** Locks the session, so that it can't end until the transaction does. @throws Problem `unauthorized` if it has ended */
 export async function requireSession(trx: Knex.Transaction, id: Digest): Promise<void> {
-  if ((await trx('sessions').where({ id, half_open_until: null }).forKeyShare().first('id')) === undefined)
-    throw new Problem('unauthorized', unauthorizedDetail);
+  if ((await trx('sessions').where({ id, half_open_until: null }).forKeyShare().first('id')) === undefined) throw unauthorized();
 }
 
 function toRow(event: AuditEvent): AuditEventRow {

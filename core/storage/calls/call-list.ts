@@ -45,7 +45,7 @@ export function callListStore({ lists: database, background }: Lanes): CallListS
     async withRequestId(scope, filter, requestId, visibility, limit) {
       const exact = { sql: 'request_id = ?', values: [requestId] };
       const others = matchingCalls(kind, { ...filter, search: '' });
-      const calls = both(within(kind, scope), exact, others, inRange(timeColumns, filter.placed, { from: null, before: null }));
+      const calls = both(within(kind, scope), exact, others, inRange(timeColumns, filter.placed));
       const pages = await Promise.all(lanesIn(database, scope).map(({ query }) => query<ListedRow>(pageSql(calls, limit), calls.values)));
       return withNames(read, visibility, newestOf(pages.flat(), limit));
     },

@@ -391,7 +391,6 @@ function placingGroups(batch: readonly Placing[]): Group[] {
  * The statements.
  */
 
-/** Inserts calls of keys without a daily call limit. */
 function inserter(database: Lane) {
   const place = database.prepare(readSql(import.meta.url, 'place', database.kind, authorization), 'write');
   // Use the writing connection, which sees the rows before any other does. `readBack` later checks that other connections see them, too.

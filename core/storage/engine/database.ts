@@ -50,11 +50,7 @@ export type Lane = {
   prepare<Found extends object = Row>(sql: string, mode: Mode): Statement<Found>;
   /** Closes the writing connection. This rolls back its uncommitted changes. The next write opens another connection. */
   discardWriter(reason: Error): Promise<void>;
-  /**
-   * Blocks other migrations until the transaction ends.
-   *
-   * @param signal ends the wait or, after it, the transaction
-   */
+  /** Blocks other migrations until the transaction ends. @param signal ends the wait or, after it, the transaction */
   lockMigrations(transaction: Knex.Transaction, signal?: AbortSignal): Promise<void>;
   /**
    * Waits until all statements that write calls and had started before this have ended. Doesn't block any of them.

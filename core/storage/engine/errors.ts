@@ -1,4 +1,4 @@
-import { errorCode, Problem, unauthorizedDetail } from '../../domain/problem.ts';
+import { errorCode, Problem, unauthorized } from '../../domain/problem.ts';
 import type { DatabaseLocation } from './database.ts';
 import { parseAddresses } from './postgres/postgres-address.ts';
 
@@ -111,7 +111,7 @@ export function isForeignKeyViolation(error: unknown): boolean {
 
 /** Reports that a user was deleted during their own request. */
 export function rejectOrphan(error: unknown): never {
-  throw isForeignKeyViolation(error) ? new Problem('unauthorized', unauthorizedDetail) : error;
+  throw isForeignKeyViolation(error) ? unauthorized() : error;
 }
 
 export function isLocked(error: unknown): boolean {

@@ -57,7 +57,6 @@ class NoRoom extends Error {
   code = 'ENOSPC';
 }
 
-/** Returns the statistics for the metrics. */
 export async function readDatabaseStats(database: Lane, free: number | null) {
   const [[counted], stops, { database: size, wal }] = await Promise.all([
     // The action is written as text, because the condition of a partial index doesn't match parameters.

@@ -4,7 +4,7 @@ import type { KeyVisibility } from '../../domain/directory/scope.ts';
 import { type Millis, oneDay, plus } from '../../domain/instant.ts';
 import type { ApiKey, ApiKeyDetails, OwningScope, Place } from '../../domain/model.ts';
 import type { ApiKeyStore, DaysLeft, RevokeOptions } from '../../domain/ports.ts';
-import { CallsNotCancelled, Problem, unauthorizedDetail } from '../../domain/problem.ts';
+import { CallsNotCancelled, unauthorized } from '../../domain/problem.ts';
 import { recordAudit, recordAudits } from '../audit/audit.ts';
 import { perLane } from '../engine/call-lanes.ts';
 import { countRows, inChunks, type Lane, type Lanes, required } from '../engine/database.ts';
@@ -145,7 +145,7 @@ export function apiKeyStore({ console: database, lists, background }: Lanes): Ap
         // Lock the creator until the end of the transaction. A concurrent request that creates a key for the same
         // user waits, and then counts this key. An import that moves the user waits, too.
         const creator = await trx('users').where({ id: key.creator.id, disabled_at: null }).forNoKeyUpdate().first('partner_id');
-        if (creator === undefined) throw new Problem('unauthorized', unauthorizedDetail);
+        if (creator === undefined) throw unauthorized();
         if ((await countActive(key.creator.id, key.createdAt, maxActive, trx)) >= maxActive) return false;
         await trx('api_keys').insert({
           id: key.id,

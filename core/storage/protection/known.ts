@@ -257,10 +257,7 @@ export function knownLists(database: Lane): KnownLists {
     }
   }
 
-  /**
-   * Adds the numbers of some newer versions.
-   * @returns false if some of them are no longer stored, or the filter is full
-   */
+  /** Adds the numbers of some newer versions. @returns false if some of them are no longer stored, or the filter is full */
   async function addNewer(lists: Lists, filter: NumberFilter): Promise<boolean> {
     const [same, ...newer] = await read('do_not_call_additions')
       .where({ partner_id: lists.partnerId })

@@ -11,13 +11,8 @@ import {
   transitionsFor,
 } from '../../domain/calls/call-states.ts';
 
-/**
- * Builds the SQL that derives a call's stage (see domain/calls/call-states.ts) from `state` and `handoff`. A call that has ended keeps its
- * last hand-off. @param calls the name of the table
- */
-function stageSql(calls: string): string {
-  return `CASE ${calls}.state WHEN '${toState('open')}' THEN ${calls}.handoff ELSE ${calls}.state END`;
-}
+/** SQL: a call's stage (see domain/calls/call-states.ts). A call that has ended keeps its last hand-off. */
+const stageSql = `CASE calls.state WHEN '${toState('open')}' THEN calls.handoff ELSE calls.state END`;
 
 /**
  * Builds the SQL condition that a call is at one of these stages. The values are written as text, because the conditions of partial indexes
@@ -38,7 +33,7 @@ export const isDialing = isAt(...handoffStages);
 /** Builds the SQL for the stage that an event moves a call to. It returns NULL if the event can't happen at the call's stage. */
 export function stageAfterSql(event: Exclude<CallEvent, 'outcome'>): string {
   const cases = transitionsFor(event).flatMap(({ from, to }) => from.map((stage) => `WHEN '${stage}' THEN '${to}'`));
-  return `CASE ${stageSql('calls')} ${cases.join(' ')} END`;
+  return `CASE ${stageSql} ${cases.join(' ')} END`;
 }
 
 /** Returns the columns to set when a dialing call moves to this stage. */
