@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { DateTime } from 'luxon';
 import type { Locator } from 'playwright-core';
 import { describeBrowser, openPage, type PageHarness } from '../support/browser.ts';
-import { signInAs, type UserName, untilFocused } from '../support/console-harness.ts';
-import { createKeyOn, revokeKeyElsewhere } from '../support/sample-data.ts';
+import { signInAs, untilFocused } from '../support/console-harness.ts';
+import { createKeyOn } from '../support/sample-data.ts';
 import { placeCall } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 
@@ -24,24 +24,15 @@ describeBrowser('the console, for API keys', () => {
   });
   afterEach(() => harness.close());
 
-  async function openCreate(): Promise<void> {
-    await button('Create API key').click();
-    await dialog('Create API key').waitFor();
-  }
-
-  async function create(name: string, expiration: string): Promise<string> {
-    await openCreate();
-    await harness.page.getByLabel('Name', { exact: true }).fill(name);
-    await harness.page.getByRole('radio', { name: expiration, exact: true }).check();
-    await button('Create Key').click();
-    await dialog('Save your key').waitFor();
-    return harness.page.getByLabel('Key value').inputValue();
-  }
-
   it('creates a key whose value works and is shown once', async () => {
     await signInAs(harness, 'account');
     await harness.page.getByText('No API keys yet').waitFor();
-    const keyValue = await create('Practice software', 'No expiration');
+    await button('Create API key').click();
+    await harness.page.getByLabel('Name', { exact: true }).fill('Practice software');
+    await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
+    await button('Create Key').click();
+    await dialog('Save your key').waitFor();
+    const keyValue = await harness.page.getByLabel('Key value').inputValue();
     await button("I've Saved It").click();
     await row('Practice software').waitFor();
     await eventually(async () => expect(await cells(row('Practice software'))).to.deep.equal([today(), 'Never', 'No expiration', '']));
@@ -49,16 +40,106 @@ describeBrowser('the console, for API keys', () => {
     expect(await harness.page.content()).not.to.include(keyValue);
   });
 
-  it('offers no expiration, 1 to 5 years and a custom date', async () => {
+  it('lists the expiration, last use and the Expired badge with its date, and the exact time with its zone on hover and on focus', async () => {
+    const { account } = harness.tenants.users;
+    await createKeyOn(harness, account, 'Fallen due', { on: '2025-03-03T08:00:00.000Z', expiration: { kind: 'years', years: 1 } });
+    await createKeyOn(harness, account, 'In use', { lastUsed: new Date(Date.now() - 74 * 3_600_000).toISOString() });
     await signInAs(harness, 'account');
-    await openCreate();
-    await harness.page.getByRole('group', { name: 'Expiration' }).waitFor();
+    await eventually(async () => expect((await cells(row('Fallen due')))[2]?.replace(/\s+/g, ' ')).to.equal('3 Mar 2026 Expired'));
+    await eventually(async () => expect((await cells(row('In use')))[1]).to.equal(day(DateTime.now().minus({ hours: 74 }))));
+    await harness.page.getByText('3 Mar 2026').hover();
+    await harness.page
+      .getByRole('tooltip', { name: /3 Mar 2026, 23:59:59 Europe\/Berlin/ })
+      .or(harness.page.getByText('3 Mar 2026, 23:59:59 Europe/Berlin'))
+      .first()
+      .waitFor();
+    await harness.page.mouse.move(0, 0);
+    await row('Fallen due').locator('time').first().focus();
+    await harness.page.getByText('3 Mar 2025, 09:00:00 Europe/Berlin').waitFor();
+    await harness.page.keyboard.press('Escape');
+    await harness.page.getByText('3 Mar 2025, 09:00:00 Europe/Berlin').waitFor({ state: 'hidden' });
+  });
+
+  describe('when a key is revoked', () => {
+    it("focuses Cancel first, which revokes nothing and returns the focus, and the revoked key's next request is refused", async () => {
+      const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
+      await createKeyOn(harness, harness.tenants.users.account, 'Website form', { on: '2026-09-01T00:00:00.000Z' });
+      await signInAs(harness, 'account');
+      await button('Revoke Practice software').click();
+      await dialog('Revoke API Key?').getByText('Never', { exact: true }).first().waitFor();
+      await eventually(async () => expect(await harness.page.evaluate('document.activeElement.textContent')).to.equal('Cancel'));
+      await harness.page.keyboard.press('Enter');
+      await dialog('Revoke API Key?').waitFor({ state: 'detached' });
+      await untilFocused(button('Revoke Practice software'));
+      await harness.page.keyboard.press('Enter');
+      await dialog('Revoke API Key?').getByRole('button', { name: 'Revoke' }).click();
+      await row('Practice software').waitFor({ state: 'detached' });
+      expect((await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue)).status).to.equal(401);
+      await untilFocused(row('Website form'));
+    });
+
+    it('names the creator of another user’s key, and cancels its calls on request', async () => {
+      const { keyValue } = await createKeyOn(harness, harness.tenants.users.teammate, 'Practice software');
+      for (let index = 0; index < 3; index++) await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue);
+      await signInAs(harness, 'partner');
+      await button('Revoke Practice software').click();
+      await dialog('Revoke API Key?').getByText('created by Tom Teammate').waitFor();
+      await harness.page.getByLabel('Also cancel 3 calls not yet dialed').check();
+      await dialog('Revoke API Key?').getByRole('button', { name: 'Revoke' }).click();
+      await row('Practice software').waitFor({ state: 'detached' });
+      const states = await harness.direct.storage.database.read('calls').select('state');
+      expect(states).to.deep.equal([{ state: 'cancelled' }, { state: 'cancelled' }, { state: 'cancelled' }]);
+    });
+  });
+
+  it('labels keys with their owner, but not for a user who sees only their own keys', async () => {
+    for (const name of ['account', 'teammate', 'tied'] as const) await createKeyOn(harness, harness.tenants.users[name], `Key of ${name}`);
+    for (const [user, owners] of [
+      ['account', []],
+      // A partner user who is limited to one account.
+      ['tied', ['Ada Account', 'Tom Teammate', 'You']],
+      ['partner', ['Ada Account', 'Tia Tied', 'Tom Teammate']],
+    ] as const) {
+      await signInAs(harness, user);
+      await harness.page.getByRole('grid').waitFor();
+      expect(await harness.page.getByRole('columnheader', { name: 'Owner' }).count()).to.equal(owners.length === 0 ? 0 : 1);
+      expect((await harness.page.locator('td[data-label="Owner"]').allInnerTexts()).toSorted()).to.deep.equal(owners);
+      await button('Sign out').click();
+    }
+  });
+});
+
+describeBrowser('the form for a new API key', () => {
+  before(async () => {
+    harness = await openPage();
+    await signInAs(harness, 'account');
+  });
+  after(() => harness.close());
+  beforeEach(async () => {
+    await button('Create API key').click();
+    await dialog('Create API key').waitFor();
+  });
+  afterEach(() => dialog('Create API key').waitFor({ state: 'detached' }));
+
+  const name = () => harness.page.getByLabel('Name', { exact: true });
+  const discard = async () => {
+    await harness.page.keyboard.press('Escape');
+    await button('Discard').click();
+  };
+  const fillIn = async () => {
+    await name().fill('Not to be');
+    await harness.page.getByRole('radio', { name: '1 Year', exact: true }).check();
+  };
+
+  it('offers no expiration, 1 to 5 years and a custom date, and closes on Escape without asking', async () => {
     const choices = await harness.page.getByRole('group', { name: 'Expiration' }).locator('.choice > span:first-of-type').allInnerTexts();
     expect(choices).to.deep.equal(['No expiration', '1 Year', '2 Years', '3 Years', '4 Years', '5 Years', 'Custom']);
+    await harness.page.keyboard.press('Escape');
   });
 
   it('moves the focus into a dialog before the next key press', async () => {
-    await signInAs(harness, 'account');
+    await harness.page.keyboard.press('Escape');
+    await dialog('Create API key').waitFor({ state: 'detached' });
     const focused = await button('Create API key').evaluate(async (element) => {
       element.dispatchEvent(new MouseEvent('click', { bubbles: true }));
       // A zero timeout fires before the next frame. By then, the focus must have moved, because the user could press a key that early.
@@ -66,23 +147,17 @@ describeBrowser('the console, for API keys', () => {
       return document.activeElement?.closest('.field')?.querySelector('label')?.textContent;
     });
     expect(focused).to.equal('Name');
+    await harness.page.keyboard.press('Escape');
   });
-
-  const fillIn = async () => {
-    await signInAs(harness, 'account');
-    await openCreate();
-    await harness.page.getByLabel('Name', { exact: true }).fill('Not to be');
-    await harness.page.getByRole('radio', { name: '1 Year', exact: true }).check();
-  };
-  const name = () => harness.page.getByLabel('Name', { exact: true });
 
   it('creates nothing on Cancel', async () => {
     await fillIn();
     await button('Cancel').click();
     await dialog('Create API key').waitFor({ state: 'detached' });
+    expect((await harness.direct.storage.database.read('api_keys')).length).to.equal(0);
     await button('Create API key').click();
     await eventually(async () => expect(await name().inputValue()).to.equal(''));
-    expect((await harness.direct.storage.database.read('api_keys')).length).to.equal(0);
+    await harness.page.keyboard.press('Escape');
   });
 
   for (const [way, dismiss] of [
@@ -101,16 +176,8 @@ describeBrowser('the console, for API keys', () => {
       expect(await name().inputValue()).to.equal('Not to be');
       await dismiss();
       await button('Discard').click();
-      await dialog('Create API key').waitFor({ state: 'detached' });
     });
   }
-
-  it('closes an empty form on Escape without asking', async () => {
-    await signInAs(harness, 'account');
-    await openCreate();
-    await harness.page.keyboard.press('Escape');
-    await dialog('Create API key').waitFor({ state: 'detached' });
-  });
 
   it('leaves Enter and Escape to an input method that composes text', async () => {
     /** Presses a key as a browser does for an input method. In Safari, only the code of the last one says so. */
@@ -119,8 +186,6 @@ describeBrowser('the console, for API keys', () => {
         ([pressed, init]) => document.activeElement?.dispatchEvent(new KeyboardEvent('keydown', { key: pressed, bubbles: true, ...init })),
         [key, how] as const,
       );
-    await signInAs(harness, 'account');
-    await openCreate();
     for (const how of [{ isComposing: true }, { keyCode: 229 }]) await compose('Escape', how);
     await dialog('Create API key').waitFor();
     await button('Cancel').click();
@@ -133,17 +198,14 @@ describeBrowser('the console, for API keys', () => {
   });
 
   it('asks for a name and an expiration, and focuses the first missing field', async () => {
-    await signInAs(harness, 'account');
-    await openCreate();
     await button('Create Key').click();
     await harness.page.getByText('Enter a name for the key.').waitFor();
     await harness.page.getByText('Choose an expiration.').waitFor();
-    await untilFocused(harness.page.getByLabel('Name', { exact: true }));
+    await untilFocused(name());
+    await harness.page.keyboard.press('Escape');
   });
 
   it('limits a name to 200 characters, and counts an emoji as one', async () => {
-    await signInAs(harness, 'account');
-    await openCreate();
     await name().fill('📞'.repeat(200));
     await harness.page.getByText('200 / 200').waitFor();
     await name().fill('📞'.repeat(201));
@@ -152,98 +214,6 @@ describeBrowser('the console, for API keys', () => {
     await harness.page.getByRole('button', { name: 'Create Key' }).click();
     await harness.page.getByText('Choose an expiration.').waitFor();
     await harness.page.getByText('Must be at most 200 characters.').waitFor();
+    await discard();
   });
-
-  it('lists the expiration, last use and the Expired badge with its date', async () => {
-    const { account } = harness.tenants.users;
-    await createKeyOn(harness, account, 'Fallen due', { on: '2025-03-03T08:00:00.000Z', expiration: { kind: 'years', years: 1 } });
-    await createKeyOn(harness, account, 'In use', { lastUsed: new Date(Date.now() - 74 * 3_600_000).toISOString() });
-    await signInAs(harness, 'account');
-    await eventually(async () => expect((await cells(row('Fallen due')))[2]?.replace(/\s+/g, ' ')).to.equal('3 Mar 2026 Expired'));
-    await eventually(async () => expect((await cells(row('In use')))[1]).to.equal(day(DateTime.now().minus({ hours: 74 }))));
-  });
-
-  it('shows the exact time with its zone on hover and on focus', async () => {
-    await createKeyOn(harness, harness.tenants.users.account, 'Fallen due', {
-      on: '2025-03-03T08:00:00.000Z',
-      expiration: { kind: 'years', years: 1 },
-    });
-    await signInAs(harness, 'account');
-    await harness.page.getByText('3 Mar 2026').hover();
-    await harness.page
-      .getByRole('tooltip', { name: /3 Mar 2026, 23:59:59 Europe\/Berlin/ })
-      .or(harness.page.getByText('3 Mar 2026, 23:59:59 Europe/Berlin'))
-      .first()
-      .waitFor();
-    await harness.page.mouse.move(0, 0);
-    await harness.page.locator('time').first().focus();
-    await harness.page.getByText('3 Mar 2025, 09:00:00 Europe/Berlin').waitFor();
-    await harness.page.keyboard.press('Escape');
-    await harness.page.getByText('3 Mar 2025, 09:00:00 Europe/Berlin').waitFor({ state: 'hidden' });
-  });
-
-  describe('when a key is revoked', () => {
-    it("focuses Cancel first, and the revoked key's next request is refused", async () => {
-      const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
-      await createKeyOn(harness, harness.tenants.users.account, 'Website form', { on: '2026-09-01T00:00:00.000Z' });
-      await signInAs(harness, 'account');
-      await button('Revoke Practice software').click();
-      await dialog('Revoke API Key?').getByText('Never', { exact: true }).first().waitFor();
-      await eventually(async () => expect(await harness.page.evaluate('document.activeElement.textContent')).to.equal('Cancel'));
-      await dialog('Revoke API Key?').getByRole('button', { name: 'Revoke' }).click();
-      await row('Practice software').waitFor({ state: 'detached' });
-      expect((await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue)).status).to.equal(401);
-      await untilFocused(row('Website form'));
-    });
-
-    it('revokes nothing on Cancel, and returns the focus to the row', async () => {
-      await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
-      await signInAs(harness, 'account');
-      await button('Revoke Practice software').click();
-      await dialog('Revoke API Key?').getByRole('button', { name: 'Cancel' }).click();
-      await dialog('Revoke API Key?').waitFor({ state: 'detached' });
-      await untilFocused(button('Revoke Practice software'));
-    });
-
-    it('names the creator of another user’s key, and cancels its calls on request', async () => {
-      const { keyValue } = await createKeyOn(harness, harness.tenants.users.teammate, 'Practice software');
-      for (let index = 0; index < 3; index++) await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue);
-      await signInAs(harness, 'partner');
-      await button('Revoke Practice software').click();
-      await dialog('Revoke API Key?').getByText('created by Tom Teammate').waitFor();
-      await harness.page.getByLabel('Also cancel 3 calls not yet dialed').check();
-      await dialog('Revoke API Key?').getByRole('button', { name: 'Revoke' }).click();
-      await row('Practice software').waitFor({ state: 'detached' });
-      const states = await harness.direct.storage.database.read('calls').select('state');
-      expect(states).to.deep.equal([{ state: 'cancelled' }, { state: 'cancelled' }, { state: 'cancelled' }]);
-    });
-
-    it('says that the key no longer exists if someone else revoked it first', async () => {
-      await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
-      await signInAs(harness, 'account');
-      await button('Revoke Practice software').click();
-      await dialog('Revoke API Key?').getByText('Last used').waitFor();
-      await revokeKeyElsewhere(harness, 'Practice software');
-      await dialog('Revoke API Key?').getByRole('button', { name: 'Revoke' }).click();
-      await dialog('Already gone').waitFor();
-      await button('OK').click();
-      await harness.page.getByText('No API keys yet').waitFor();
-    });
-  });
-
-  const tags: readonly (readonly [UserName, string[] | null])[] = [
-    ['account', null],
-    ['tied', ['Ada Account', 'Tom Teammate', 'You']],
-    ['partner', ['Ada Account', 'Tia Tied', 'Tom Teammate']],
-  ];
-  for (const [user, owners] of tags) {
-    it(`${owners ? `labels keys with their owner for ${user === 'tied' ? 'a partner user limited to one account' : 'a partner user'}` : `doesn't show owners to a user who sees only their own keys`}`, async () => {
-      for (const name of ['account', 'teammate', 'tied'] as const)
-        await createKeyOn(harness, harness.tenants.users[name], `Key of ${name}`);
-      await signInAs(harness, user);
-      await harness.page.getByRole('grid').waitFor();
-      if (owners === null) expect(await harness.page.getByRole('columnheader', { name: 'Owner' }).count()).to.equal(0);
-      else expect((await harness.page.locator('td[data-label="Owner"]').allInnerTexts()).toSorted()).to.deep.equal(owners);
-    });
-  }
 });
