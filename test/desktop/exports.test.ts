@@ -88,25 +88,27 @@ for (const [where, describeHome, openHome] of [
       await exporter.page.getByText(text).waitFor();
     };
 
-    it('contains every call in all campaigns on the day chosen in the chart, not only the loaded ones', async () => {
-      const { tenants, direct, core } = harness;
-      const { keyValue } = await createKeyOn(harness, tenants.users.partner, 'Nightly sync');
-      for (let index = 0; index < 30; index++)
-        for (const { id } of [tenants.campaign, tenants.siblingCampaign]) await placeCall(core.url, id, keyValue);
-      await placeCall(core.url, tenants.campaign.id, keyValue, { requestId: 'long-ago', contact: { phone: '+493020001234' } });
-      const longAgo = instant(Date.now() - 3 * 86_400_000);
-      const idOfThen = `${longAgo.toString(16).padStart(12, '0').replace(/^.{8}/, '$&-')}-7000-8000-000000000000`;
-      await direct.storage.database.write('calls').where({ request_id: 'long-ago' }).update({ placed_at: longAgo, contact_id: idOfThen });
-      const { page } = exporter;
-      await enter('Calls');
-      await page.getByText('50 of 61 calls, newest first').waitFor();
-      await page.locator('.chart g').last().click();
-      await page.getByText('50 of 60 calls, newest first').waitFor();
-      const lines = (await exporter.saveFile(() => exportUntil('Exported 60 calls.'))).split('\r\n');
-      expect(lines.length).to.equal(63);
-      expect(lines.filter((line) => line.startsWith('"Recalls"')).length).to.equal(30);
-      expect(lines.at(-2)).to.equal('# complete, 60 rows');
-    });
+    // In Electron, the tests below save complete files.
+    if (where === 'in a browser')
+      it('contains every call in all campaigns on the day chosen in the chart, not only the loaded ones', async () => {
+        const { tenants, direct, core } = harness;
+        const { keyValue } = await createKeyOn(harness, tenants.users.partner, 'Nightly sync');
+        for (let index = 0; index < 30; index++)
+          for (const { id } of [tenants.campaign, tenants.siblingCampaign]) await placeCall(core.url, id, keyValue);
+        await placeCall(core.url, tenants.campaign.id, keyValue, { requestId: 'long-ago', contact: { phone: '+493020001234' } });
+        const longAgo = instant(Date.now() - 3 * 86_400_000);
+        const idOfThen = `${longAgo.toString(16).padStart(12, '0').replace(/^.{8}/, '$&-')}-7000-8000-000000000000`;
+        await direct.storage.database.write('calls').where({ request_id: 'long-ago' }).update({ placed_at: longAgo, contact_id: idOfThen });
+        const { page } = exporter;
+        await enter('Calls');
+        await page.getByText('50 of 61 calls, newest first').waitFor();
+        await page.locator('.chart g').last().click();
+        await page.getByText('50 of 60 calls, newest first').waitFor();
+        const lines = (await exporter.saveFile(() => exportUntil('Exported 60 calls.'))).split('\r\n');
+        expect(lines.length).to.equal(63);
+        expect(lines.filter((line) => line.startsWith('"Recalls"')).length).to.equal(30);
+        expect(lines.at(-2)).to.equal('# complete, 60 rows');
+      });
 
     it('that is cut off, refused or cancelled saves nothing', async () => {
       await enter('Activity');

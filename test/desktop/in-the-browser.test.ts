@@ -66,7 +66,7 @@ describeBrowser('the console in a browser', () => {
     await untilFocused(heading('Calls'));
   });
 
-  it('can be used with only the keyboard, from the sign-in form to a new key', async () => {
+  it('can be used with only the keyboard, from the sign-in form to a new key, which is then revoked', async () => {
     await browser.page.goto(browser.harness.core.url);
     await browser.page.getByLabel('Email').waitFor();
     await browser.page.keyboard.type(browser.harness.tenants.users.account.email);
@@ -86,6 +86,13 @@ describeBrowser('the console in a browser', () => {
     while ((await focused()) !== "I've Saved It") await browser.page.keyboard.press('Tab');
     await browser.page.keyboard.press('Enter');
     await browser.page.getByText('By keyboard is ready to use.').waitFor();
+    await untilFocused(browser.page.getByRole('row', { name: 'By keyboard' }));
+    await browser.page.keyboard.press('Delete');
+    // The button is enabled only once the core has reported the effects of revoking the key.
+    await browser.page.getByRole('alertdialog').getByRole('button', { name: 'Revoke', disabled: false }).waitFor();
+    while ((await focused()) !== 'Revoke') await browser.page.keyboard.press('Tab');
+    await browser.page.keyboard.press('Enter');
+    await browser.page.getByText('By keyboard was revoked and no longer works.').waitFor();
   });
 
   it('shows names with markup as plain text', async () => {

@@ -88,12 +88,6 @@ describeDesktop('a stored session', () => {
       await quit();
     });
 
-    it('is encrypted with its key, even without a desktop, and resumed', async () => {
-      expect(readFileSync(sessionFile(), 'latin1')).to.match(/^v11/);
-      await launch();
-      await home();
-    });
-
     it("isn't used if it's encrypted with Chromium's public key", async () => {
       const pairs = (network.seen.at(-1)?.headers.cookie ?? '').split('; ').map((pair) => pair.split(/=(.*)/s, 2));
       const key = pbkdf2Sync('peanuts', 'saltysalt', 1, 16, 'sha1');

@@ -166,13 +166,14 @@ describeDesktop('the console, when it handles secrets,', () => {
       ({ env } = keyring);
     });
 
-    it('keeps the user signed in until they sign out', async () => {
+    it('keeps the user signed in until they sign out, even without a desktop', async () => {
       await launch({ args, env });
       const { userData } = running;
       expect((await running.page.evaluate(() => window.callkey.getStartupState())).persistence).to.deep.equal({ possible: true });
       await signIn(running, network.url, true);
       await running.page.evaluate(() => window.callkey.request('listApiKeys', {}));
       await running.close();
+      expect(readFileSync(join(userData, 'session'), 'latin1'), "the keyring's key").to.match(/^v11/);
       const cookie = network.seen.at(-1)?.headers.cookie ?? '';
       for (const pair of cookie.split('; ')) {
         const value = pair.slice(pair.indexOf('=') + 1);

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { screensFor } from '../../desktop/screens.ts';
-import { type ConsoleHarness, openConsole, signInAs, type UserName } from '../support/console-harness.ts';
+import { type ConsoleHarness, openConsole, signInAs, type UserName, untilFocused } from '../support/console-harness.ts';
 import { describeDesktop, launchConsole } from '../support/electron.ts';
 import { faultyProxy } from '../support/proxies.ts';
 import { password } from '../support/tenants.ts';
@@ -68,9 +68,10 @@ describeDesktop('the console, at sign-in,', () => {
     });
   }
 
-  it('says that the email address or password is incorrect, and keeps what was typed', async () => {
+  it('says that the email address or password is incorrect, keeps what was typed, and focuses the password', async () => {
     await submit(harness.core.url, harness.tenants.users.account.email, 'wrong');
     await harness.page.getByText('Incorrect email address or password.').waitFor();
+    await untilFocused(harness.page.getByLabel('Password'));
     await eventually(async () => expect(await harness.page.getByLabel('Server address').inputValue()).to.equal(harness.core.url));
     await eventually(async () => expect(await harness.page.getByLabel('Email').inputValue()).to.equal(harness.tenants.users.account.email));
   });
