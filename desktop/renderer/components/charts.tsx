@@ -39,7 +39,7 @@ export function OutcomeChart({ summary, isLoading, day, filter, note = '', onCho
     <section class="outcomes" aria-label={label} aria-busy={isLoading}>
       <DayChart
         chart={chart}
-        classes={outcomeGroups.map(({ name }) => name)}
+        colors={outcomeGroups.map(({ name }) => name)}
         what="calls"
         height={110}
         labels={outcomeGroups.map(({ label }) => label)}
@@ -53,7 +53,7 @@ export function OutcomeChart({ summary, isLoading, day, filter, note = '', onCho
           {legend.map(({ name, label, count, share }) => (
             <li key={name}>
               <svg viewBox="0 0 10 10" aria-hidden="true" focusable="false">
-                <rect class={name} width="10" height="10" rx="3" />
+                <rect fill={`var(--${name})`} width="10" height="10" rx="3" />
               </svg>
               <span>
                 {label}
@@ -83,8 +83,8 @@ export function OutcomeChart({ summary, isLoading, day, filter, note = '', onCho
 
 type DayChartProps = {
   chart: Chart;
-  /** The CSS class of each series. */
-  classes: readonly string[];
+  /** The custom property with the color of each series. */
+  colors: readonly string[];
   /** What each series is. */
   labels?: readonly string[];
   /** What the numbers count: "placed". */
@@ -105,7 +105,7 @@ const gap = 2;
  * A chart with a column per day, and the highest count as its scale. Each column's tooltip shows its total and what it consists of, and screen
  * readers read `text`.
  */
-export function DayChart({ chart: { columns, highest }, classes, labels, what, height, text, chosen, onChoose }: DayChartProps) {
+export function DayChart({ chart: { columns, highest }, colors, labels, what, height, text, chosen, onChoose }: DayChartProps) {
   const [first, last] = [columns[0], columns.at(-1)];
   return (
     <div class="chart">
@@ -125,11 +125,11 @@ export function DayChart({ chart: { columns, highest }, classes, labels, what, h
             ].join('\n')}
             onClick={onChoose && (() => onChoose(day))}
           >
-            <rect class="hit" x={index * step} y={0} width={step} height={100} />
+            <rect class="hit" fill="transparent" x={index * step} y={0} width={step} height={100} />
             {segments.map(({ series, from, height: part }) => (
               <rect
                 key={series}
-                class={classes[series] ?? ''}
+                fill={`var(--${colors[series]})`}
                 x={index * step + gap / 2}
                 y={Math.max(0, 100 - from - part)}
                 width={step - gap}

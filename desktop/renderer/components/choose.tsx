@@ -294,7 +294,7 @@ export function Picker<Choice extends Option>(props: PickerProps<Choice>) {
             onPointerMove={() => setActive(index)}
           >
             <span class="name clip">{option.name}</span>
-            <span class="caption clip">{option.caption}</span>
+            <span class="caption clip end">{option.caption}</span>
           </div>
         ))}
       </div>

@@ -211,7 +211,7 @@ function Calendar({ around, day, min, max, onChoose, onClose, onLeave }: Calenda
         event.preventDefault();
       }}
     >
-      <div class="label-row">
+      <div class="row between label-row">
         {turn('Previous month', 'back', -1)}
         <strong id={titleId} aria-live="polite">
           {formatMonth(active)}
@@ -307,7 +307,7 @@ function RangeEnd({ label, value, onChange }: { label: string; value: string; on
   const [hasLeft, setLeft] = useState(false);
   const isWrong = unread !== '' && hasLeft;
   return (
-    <span class="range-end" onFocusOut={() => setLeft(true)}>
+    <span onFocusOut={() => setLeft(true)}>
       <DayInput
         label={label}
         value={unread === '' ? value : unread}

@@ -121,9 +121,11 @@ export type Fact = readonly [term: string, value: ComponentChildren];
 
 /** Shows a list of terms with their values, without those that have none. */
 export function Facts({ facts }: { facts: readonly Fact[] }) {
+  const shown = facts.filter(hasValue);
+  if (shown.length === 0) return null;
   return (
     <dl class="facts">
-      {facts.filter(hasValue).map(([term, value]) => (
+      {shown.map(([term, value]) => (
         // With its key, a value keeps its focused button when facts before it arrive.
         <Fragment key={term}>
           <dt>{term}</dt>

@@ -68,7 +68,8 @@ export function Dialog({ title, onDismiss, isAlert = false, isWide = false, lead
   return (
     <dialog
       ref={ref}
-      class={[isWide === 'very' ? 'very wide' : isWide ? 'wide' : '', isAsking ? 'asks' : ''].join(' ').trim() || undefined}
+      class={isAsking ? 'asks' : undefined}
+      style={{ '--size': isWide === 'very' ? '52rem' : isWide ? '38rem' : '32rem' }}
       role={isAlert ? 'alertdialog' : 'dialog'}
       aria-labelledby={titleId}
       aria-describedby={lead ? `${titleId}-lead` : undefined}

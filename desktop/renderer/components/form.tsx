@@ -351,7 +351,7 @@ export function Field({ name, label, error: early = null, hint, warning = null, 
     .join(' ');
   return (
     <div class="field">
-      <div class="label-row">
+      <div class="row between label-row">
         <label for={id}>{label}</label>
         {aside}
       </div>

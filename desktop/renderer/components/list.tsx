@@ -403,7 +403,7 @@ function MoreButton<View>({ list, label }: { list: List<View>; label: string }) 
     setBusy(false);
   }
   return (
-    <span class="end">
+    <span class="row end">
       <span role="status">{problem && describeFailure(problem)}</span>
       <button type="button" aria-disabled={isBusy} onClick={() => void load()}>
         {label}

@@ -46,7 +46,7 @@ export function Menu({ label = 'More', children }: { label?: string; children: C
   );
 }
 
-const small = matchMedia('(width < 36rem), (height < 36rem)');
+const small = matchMedia('(width < 40rem), (height < 36rem)');
 
 /** Whether the window is so small, or zoomed so much, that what's rarely used must leave the room to the list. */
 export const isSmall = signal(small.matches);

@@ -255,11 +255,11 @@ function Usage({ view: { usage } }: { view: ApiKeyDetailsView }) {
   const text = `${pluralize(total, 'call')} placed in the last 30 days; busiest day: ${formatIsoDay(highest.day)} (${formatNumber(highest.total)})`;
   return (
     <section>
-      <div class="label-row">
+      <div class="row between label-row">
         <h3>Calls placed in the last 30 days</h3>
         <span class="faint">{formatNumber(total)}</span>
       </div>
-      <DayChart chart={chart} classes={['day']} what="placed" height={72} text={text} />
+      <DayChart chart={chart} colors={['day']} what="placed" height={72} text={text} />
       {cancelled > 0 && <p class="hint">{pluralize(cancelled, 'call')} cancelled with this key.</p>}
       {refusals}
     </section>

@@ -442,7 +442,7 @@ function Pager({ matches, filters, onChange }: PagerProps) {
         {page.count > 1 && `${formatNumber(page.first)}–${formatNumber(page.last)} of `}
         {matches.length === 0 ? 'No keys' : pluralize(matches.length, 'key')}
       </span>
-      <span class="end">
+      <span class="row end">
         <label>
           Rows per page{' '}
           <select

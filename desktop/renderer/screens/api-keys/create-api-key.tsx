@@ -326,7 +326,7 @@ export function TestCall({ apiKey }: { apiKey: ApiKeyView }) {
   const snippet = exampleCall(server.value, campaign?.id ?? '{campaignId}', `test-${apiKey.id.slice(-12)}`);
   return (
     <div class="field">
-      <div class="label-row">
+      <div class="row between label-row">
         <h3>
           {campaign || isLoading ? 'Try it: place a test call in ' : 'Example call'}
           {campaign && !hasSeveral && <bdi>{campaign.name}</bdi>}

@@ -141,12 +141,12 @@ function WeekTable({ days }: Pick<Week, 'days'>) {
 function DayBar({ windows }: { windows: readonly Window[] }) {
   return (
     <svg class="day-bar" viewBox={`0 0 ${dayMinutes} 10`} preserveAspectRatio="none" aria-hidden="true" focusable="false">
-      <rect class="closed" width={dayMinutes} height="10" />
+      <rect fill="var(--sunken)" width={dayMinutes} height="10" />
       {windows.map(({ from, to }) => (
-        <rect key={from} class="open" x={from} width={to - from} height="10" />
+        <rect key={from} fill="var(--bar)" x={from} width={to - from} height="10" />
       ))}
       {[6, 12, 18].map((hour) => (
-        <rect key={hour} class="mark" x={hour * 60 - 1} width="2" height="10" />
+        <rect key={hour} fill="var(--ground)" x={hour * 60 - 1} width="2" height="10" />
       ))}
     </svg>
   );
@@ -363,7 +363,7 @@ function RuleFields({ name, rule, onChange, onRemove }: RuleFieldsProps) {
           <TimeInput label="To" value={to ?? ''} onInput={(time) => onChange({ ...rule, to: time === '00:00' ? '24:00' : time })} />
         </span>
       )}
-      <button type="button" class="quiet icon-only" aria-label="Remove this rule" data-tip="Remove" onClick={onRemove}>
+      <button type="button" class="quiet icon-only end" aria-label="Remove this rule" data-tip="Remove" onClick={onRemove}>
         <Icon name="trash" />
       </button>
       {error !== null && <p class="error">{error}</p>}

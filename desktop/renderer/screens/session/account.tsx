@@ -279,7 +279,7 @@ function AppStep({ enrolled: { secret, uri }, cancel, onCancel, onDone }: AppSte
       <p>Scan this with an authenticator app, such as the one in your password manager, and enter the code that it shows.</p>
       <QrCode text={uri} label="QR code for your authenticator app" />
       <div class="field">
-        <div class="label-row">
+        <div class="row between label-row">
           <span>Can’t scan it? Enter this key in the app</span>
           <CopyButton text={secret} noun="key" label="Copy key" isSecret />
         </div>

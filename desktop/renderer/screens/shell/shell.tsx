@@ -288,7 +288,7 @@ function Sidebar({ session, current, onCommand }: SidebarProps) {
                 <Icon name={icon} />
                 {label}
                 {window.callkey.capabilities.hasMenu && (
-                  <span class="keys" aria-hidden="true">
+                  <span class="keys end" aria-hidden="true">
                     {shortcutAt(index).replace('CmdOrCtrl+', isMac ? '⌘' : 'Ctrl ')}
                   </span>
                 )}
@@ -300,7 +300,7 @@ function Sidebar({ session, current, onCommand }: SidebarProps) {
       <button type="button" class="quiet go-to" onClick={() => onCommand('palette')}>
         <Icon name="search" />
         Go to…
-        <span class="keys" aria-hidden="true">
+        <span class="keys end" aria-hidden="true">
           {isMac ? '⌘K' : 'Ctrl K'}
         </span>
       </button>

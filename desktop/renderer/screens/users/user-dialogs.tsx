@@ -136,7 +136,7 @@ export function SharePassword({ user, password, isNew, onClose }: SharePasswordP
     >
       {isNew && (
         <div class="field">
-          <div class="label-row">
+          <div class="row between label-row">
             <h3>Invitation</h3>
             <CopyButton text={invitation} noun="invitation" />
           </div>
