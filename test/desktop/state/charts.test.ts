@@ -54,7 +54,7 @@ describe('the bars of a chart', () => {
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
   };
 
-  for (const token of ['accent', 'neutral-bar', 'danger', 'idle-bar', 'bar']) {
+  for (const token of ['accent', 'unanswered', 'danger', 'undialed', 'bar']) {
     it(`have a contrast of at least 3 to the page in light and dark colors, such as --${token}`, () => {
       const contrasts = colors(token).map((color, theme) => {
         const both = [luminance(color), luminance(colors('ground')[theme] ?? '')];
