@@ -10,7 +10,7 @@ describeBrowser('the screens for API keys', () => {
   const button = (name: string | RegExp) => harness.page.getByRole('button', { name, exact: typeof name === 'string' });
   const row = (name: string) => harness.page.getByRole('row', { name });
   const press = (key: string) => harness.page.keyboard.press(key);
-  const names = () => harness.page.locator('tbody th').allInnerTexts();
+  const names = () => harness.page.getByRole('grid').locator('tbody th').allInnerTexts();
   const panel = () => harness.page.getByRole('complementary');
   const dialog = (name: string) => harness.page.getByRole('alertdialog', { name });
 
@@ -105,6 +105,9 @@ describeBrowser('the screens for API keys', () => {
     await button("I've Saved It").click();
     await panel().getByText('Keys with this name').waitFor();
     await eventually(async () => expect(await panel().locator('tbody tr').count()).to.equal(2));
+    const covers = (cells: (HTMLElement | SVGElement)[]) =>
+      cells.filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).length;
+    expect(await panel().locator('td').evaluateAll(covers)).to.equal(0);
     await eventually(async () =>
       expect((await names()).map((name) => name.replace(/\n…\w{6}$/, ' and its ID'))).to.deep.equal([
         'Zapier and its ID',

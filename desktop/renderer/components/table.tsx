@@ -429,15 +429,13 @@ type ShortTableProps = {
   /** The labels of the columns, with their widths. The first column names the row. */
   head: readonly (readonly [label: string, width?: keyof typeof widths])[];
   rows: readonly (readonly ComponentChildren[])[];
-  /** Whether the cells of a row stand below each other in a narrow window. */
-  stacks?: boolean;
 };
 
-/** Shows a few facts of each row in a dialog. */
-export function ShortTable({ head, rows, stacks = false }: ShortTableProps) {
+/** Shows a few facts of each row in a dialog or in the details, under each other if the columns don't have room. */
+export function ShortTable({ head, rows }: ShortTableProps) {
   return (
     <div class="short-table">
-      <table class={stacks ? 'stacks' : undefined}>
+      <table class="stacks">
         <colgroup>
           {head.map(([label, width]) => (
             <Col key={label} {...(width && { width })} />

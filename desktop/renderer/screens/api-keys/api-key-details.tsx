@@ -1,3 +1,4 @@
+import { Fragment } from 'preact';
 import { useState } from 'preact/hooks';
 import type { ApiKeyDetailsView, ApiKeyView } from '#contract/console/api-keys.ts';
 import type { Failure, Result } from '../../../ipc.ts';
@@ -6,6 +7,7 @@ import { DayChart } from '../../components/charts.tsx';
 import { Copyable, Details, Events, type Fact, Facts, NoDetails } from '../../components/details.tsx';
 import { Field, FormDialog, TextField } from '../../components/form.tsx';
 import { Loadable, useList } from '../../components/list.tsx';
+import { ShortTable } from '../../components/table.tsx';
 import { Moment, toExpiry } from '../../components/time.tsx';
 import { formatAddress } from '../../state/addresses.ts';
 import { addressesProblem, callsPerDayProblem, changedLimits, lockOutWarning, shortId, toDraft } from '../../state/api-keys.ts';
@@ -205,33 +207,21 @@ function KeysWithSameName({ keys }: { keys: readonly ApiKeyView[] }) {
   return (
     <section>
       <h3>Keys with this name</h3>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Key</th>
-            <th scope="col">Created</th>
-            <th scope="col">Last used</th>
-          </tr>
-        </thead>
-        <tbody>
-          {byAge.map(({ id, createdAt, lastUsedAt }, index) => (
-            <tr key={id} class={id === keys[0]?.id ? 'current' : undefined}>
-              <td>
-                {id === keys[0]?.id ? (
-                  'This key'
-                ) : (
-                  <a href={formatAddress('api-keys', { open: id })}>{index === byAge.length - 1 ? 'The newest' : 'An older one'}</a>
-                )}
-                <span class="caption">{shortId(id)}</span>
-              </td>
-              <td>
-                <Moment at={createdAt} />
-              </td>
-              <td>{lastUsedAt === null ? 'Never' : <Moment at={lastUsedAt} />}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <ShortTable
+        head={[['Key'], ['Created'], ['Last used']]}
+        rows={byAge.map(({ id, createdAt, lastUsedAt }, index) => [
+          <Fragment key={id}>
+            {id === keys[0]?.id ? (
+              'This key'
+            ) : (
+              <a href={formatAddress('api-keys', { open: id })}>{index === byAge.length - 1 ? 'The newest' : 'An older one'}</a>
+            )}
+            <span class="caption">{shortId(id)}</span>
+          </Fragment>,
+          <Moment key="created" at={createdAt} />,
+          lastUsedAt === null ? 'Never' : <Moment at={lastUsedAt} />,
+        ])}
+      />
       <p class="hint">Revoke the old key once it’s no longer in use, or immediately if it has leaked.</p>
     </section>
   );

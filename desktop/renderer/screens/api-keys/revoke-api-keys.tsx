@@ -188,7 +188,6 @@ function KeyTable({ apiKeys }: { apiKeys: readonly ApiKeyView[] }) {
   const hasOwners = apiKeys.some(({ owner }) => owner !== undefined);
   return (
     <ShortTable
-      stacks
       head={[
         ['Key'],
         ...(hasOwners ? ([['Created by', 'text']] as const) : []),

@@ -351,7 +351,6 @@ function RemoveNumbers({ entries, onRemoved, onClose }: RemoveNumbersProps) {
       onClose={onClose}
     >
       <ShortTable
-        stacks
         head={[['Number'], ['Reason'], ['For'], ['Added', 'short']]}
         rows={entries.map((each) => [
           each.phone,
