@@ -96,8 +96,13 @@ export async function readFile(file: Blob & { name: string }, column: string): P
   }
 }
 
-/** What became of a list. @property lines what became of each number or skipped line, in their order */
-export type AddedNumbers = AddedNumbersView & { lines: readonly (WrittenNumber & { result: string })[] };
+/**
+ * What became of a list.
+ *
+ * @property repeated how many numbers were on an earlier line, too
+ * @property lines what became of each number or skipped line: first what wasn't simply added, each in their order
+ */
+export type AddedNumbers = AddedNumbersView & { repeated: number; lines: readonly (WrittenNumber & { result: string })[] };
 
 /**
  * Adds a list of any length, in several requests, once all of it has been checked. Adding a number twice does no harm, so a failed list can
@@ -134,25 +139,29 @@ export async function addChecked(
   const describe = (each: (typeof read)[number]): string => {
     const [first = each] = same.get(each.phone) ?? [];
     if (first !== each) return `Same number as on line ${first.line}`;
-    return known.has(each.text) ? 'Was already on the list' : each.isValid ? 'Added' : 'Added, but isn’t valid today';
+    return known.has(each.text) ? 'Was already on the list' : each.isValid ? simplyAdded : 'Added, but isn’t valid today';
   };
   const lines = [
     ...read.map((each) => ({ line: each.line, text: each.text, result: describe(each) })),
     ...skipped.map((each) => ({ ...each, result: 'Skipped: not a number' })),
   ];
-  return { ok: true, value: { ...sum, lines: lines.sort(byLine) } };
+  const isAdded = ({ result }: { result: string }) => Number(result === simplyAdded);
+  lines.sort((a, b) => isAdded(a) - isAdded(b) || byLine(a, b));
+  return { ok: true, value: { ...sum, repeated: read.length - texts.length, lines } };
 }
+
+const simplyAdded = 'Added';
 
 function byLine(a: Problem | WrittenNumber, b: Problem | WrittenNumber): number {
   return a.line - b.line;
 }
 
-/** More than anyone fixes by hand. */
-const shownProblems = 1_000;
+/** More than anyone reads, or fixes by hand. */
+export const shownLines = 1_000;
 
 function describeProblems(problems: readonly Problem[]): string {
-  const lines = problems.slice(0, shownProblems).map(({ line, message }) => `Line ${line}: ${message}`);
-  const more = problems.length - shownProblems;
+  const lines = problems.slice(0, shownLines).map(({ line, message }) => `Line ${line}: ${message}`);
+  const more = problems.length - shownLines;
   return [...lines, ...(more > 0 ? [`and ${pluralize(more, 'more line')}`] : [])].join('\n');
 }
 
@@ -162,10 +171,11 @@ function toFailure(problems: readonly Problem[]): Failure {
 }
 
 /** Says what was added, how many numbers aren't valid, and which calls can no longer be stopped. */
-export function describeAdded({ added, known, beingDialed, notValid = 0 }: AddedNumbersView): string {
+export function describeAdded({ added, known, beingDialed, notValid = 0, repeated }: Omit<AddedNumbers, 'lines'>): string {
   const sentences = [
     added === 0 ? '' : `Added ${pluralize(added, 'number')}.`,
     known === 0 ? '' : `${pluralize(known, 'number')} ${known === 1 ? 'was' : 'were'} already on the list.`,
+    repeated === 0 ? '' : `${pluralize(repeated, 'number')} ${repeated === 1 ? 'was' : 'were'} there twice.`,
     notValid === 0 ? '' : `${pluralize(notValid, 'number')} ${notValid === 1 ? 'isn’t' : 'aren’t'} valid today, but may be old or new.`,
     beingDialed === 0 ? '' : describeBeingDialed(beingDialed, added + known),
   ];

@@ -121,7 +121,7 @@ describe('pasted numbers', () => {
     });
     expect(sent).to.deep.equal([100, 100, 50]);
     expect(result.ok && describeAdded(result.value)).to.equal(
-      'Added 247 numbers. 3 numbers were already on the list. 3 calls to these numbers are being dialed now and can’t be stopped.',
+      'Added 247 numbers. 3 numbers were already on the list. 251 numbers were there twice. 3 calls to these numbers are being dialed now and can’t be stopped.',
     );
   });
 
@@ -145,21 +145,21 @@ describe('pasted numbers', () => {
     expect(error?.message.split('\n')).to.deep.equal(invalid.map(({ line, message }) => `Line ${line}: ${message}`));
   });
 
-  it('each get a result, as they were written, and no line is left out', async () => {
-    const text = 'Phone\n+49 30 1000000\n\n+52 1 55 1234 5678, 0049301000000\n+4930 1000001';
+  it('each get a result, as they were written, and no line is left out; first come those that weren’t simply added', async () => {
+    const text = 'Phone\n+49 30 1000000\n+4930 1000001\n\n+52 1 55 1234 5678, 0049301000000';
     const result = await addChecked(readNumbers(text), undefined, add);
     expect(result.ok && result.value.lines).to.deep.equal([
       { line: 1, text: 'Phone', result: 'Skipped: not a number' },
       { line: 2, text: '+49 30 1000000', result: 'Was already on the list' },
-      { line: 4, text: '+52 1 55 1234 5678', result: 'Added, but isn’t valid today' },
-      { line: 4, text: '0049301000000', result: 'Same number as on line 2' },
-      { line: 5, text: '+4930 1000001', result: 'Added' },
+      { line: 5, text: '+52 1 55 1234 5678', result: 'Added, but isn’t valid today' },
+      { line: 5, text: '0049301000000', result: 'Same number as on line 2' },
+      { line: 3, text: '+4930 1000001', result: 'Added' },
     ]);
     expect(readNumbers('Phone;Name\n;Ada\n+49301000000;Zoë').skipped).to.deep.equal([{ line: 2, text: 'Ada' }]);
   });
 
   it('are reported as added, together with those that aren’t valid and a call to them that can’t be stopped', () => {
-    expect(describeAdded({ added: 2, known: 0, beingDialed: 1, notValid: 1 })).to.equal(
+    expect(describeAdded({ added: 2, known: 0, beingDialed: 1, notValid: 1, repeated: 0 })).to.equal(
       'Added 2 numbers. 1 number isn’t valid today, but may be old or new. 1 call to these numbers is being dialed now and can’t be stopped.',
     );
   });

@@ -24,8 +24,16 @@ import { announce } from '../../state/announcement.ts';
 import { ownZone } from '../../state/clock.ts';
 import { isDay, today } from '../../state/days.ts';
 import { isNotFound, type LookedUp } from '../../state/failure-text.ts';
-import { pluralize, type Sort, type SortValue, sortAfterPress, sorted } from '../../state/format.ts';
-import { type AddedNumbers, addChecked, describeAdded, type ReadFile, readFile, readNumbers } from '../../state/pasted-numbers.ts';
+import { formatNumber, pluralize, type Sort, type SortValue, sortAfterPress, sorted } from '../../state/format.ts';
+import {
+  type AddedNumbers,
+  addChecked,
+  describeAdded,
+  type ReadFile,
+  readFile,
+  readNumbers,
+  shownLines,
+} from '../../state/pasted-numbers.ts';
 import type { Tenancy } from '../../state/tenancy.ts';
 import type { TabProps } from './tenancy.tsx';
 
@@ -154,8 +162,11 @@ export function DoNotCall({ title, own, canChange, filters: { search }, onChange
         <Dialog title="Result of each line" lead={describeAdded(dialog.added)} onDismiss={close}>
           <ShortTable
             head={[['Line', 'number'], ['Number'], ['Result']]}
-            rows={dialog.added.lines.map(({ line, text, result }) => [line, text, result])}
+            rows={dialog.added.lines.slice(0, shownLines).map(({ line, text, result }) => [line, text, result])}
           />
+          {dialog.added.lines.length > shownLines && (
+            <p class="hint">and {pluralize(dialog.added.lines.length - shownLines, 'more line')}</p>
+          )}
           <CloseAction onClose={close} />
         </Dialog>
       )}
@@ -225,6 +236,7 @@ function AddNumbers({ own, onAdded, onClose }: AddNumbersProps) {
   const [tenancy, setTenancy] = useState(own);
   const written = useMemo(() => readNumbers(text), [text]);
   const count = written.numbers.length;
+  const [added, setAdded] = useState(0);
   const chosenCountry = country.trim().toUpperCase() || undefined;
   const read = async (from: File, name: string) => {
     setFile(from);
@@ -244,7 +256,14 @@ function AddNumbers({ own, onAdded, onClose }: AddNumbersProps) {
     <FormDialog
       title="Add to the do-not-call list"
       problems={{ until: until === '' || isDay(until) ? null : dayProblem }}
-      act={() => addChecked(written, chosenCountry, (phones) => window.callkey.request('addDoNotCall', { phones, ...fields }))}
+      act={() => {
+        setAdded(0);
+        return addChecked(written, chosenCountry, async (phones) => {
+          const result = await window.callkey.request('addDoNotCall', { phones, ...fields });
+          if (result.ok) setAdded((before) => before + phones.length);
+          return result;
+        });
+      }}
       onDone={onAdded}
       verb="Add"
       verbing="Adding…"
@@ -324,6 +343,12 @@ function AddNumbers({ own, onAdded, onClose }: AddNumbersProps) {
             {tenancy.kind === 'partner' ? 'No account of this partner will call these numbers.' : 'Other accounts can still call them.'}
           </p>
         </div>
+      )}
+      {added > 0 && (
+        <p class="hint" role="status">
+          Added {formatNumber(added)} of {pluralize(count, 'number')} so far. If the rest fails, add all of them again: no number is listed
+          twice.
+        </p>
       )}
     </FormDialog>
   );
