@@ -159,7 +159,7 @@ describeBrowser("the console's Protection screen", () => {
     await page.getByText('Calling hours apply, but the number’s time zone is unknown.').waitFor();
   });
 
-  it('adds hours for the numbers and days of their neighbor, and says what will hold', async () => {
+  it('adds hours for the numbers and days of their neighbor, moves to what was added, and says what will hold', async () => {
     const { page, direct } = harness;
     await openAs('partner');
     await button('Calling hours').click();
@@ -167,9 +167,14 @@ describeBrowser("the console's Protection screen", () => {
     await page.getByLabel('Numbers that start with').fill('+49');
     await page.getByLabel('To', { exact: true }).fill('12:00');
     await button('Add hours').click();
+    await page.keyboard.type('13:00');
     await page.getByRole('dialog').getByRole('row', { name: 'Tuesday' }).getByText('09:00–12:00, 13:00–16:00').waitFor();
     await page.getByText('+49: Monday to Friday 09:00–12:00 and 13:00–16:00; all other numbers: at any time.').waitFor();
     await button('Add a date').click();
+    await page.keyboard.type('xmas');
+    await button('Save').click();
+    await page.getByText('Enter a day, such as 31 Jan 2027.').waitFor();
+    expect(await page.getByLabel('Date').getAttribute('aria-invalid')).to.equal('true');
     await page.getByLabel('Date').fill('2099-12-25');
     await button('Save').click();
     await page.getByText('Calling hours were saved.').first().waitFor();

@@ -104,7 +104,7 @@ export function DayInput({ min = '', max = '', ...input }: DayInputProps) {
       <ParsedInput
         {...input}
         class="day"
-        parse={parseDay}
+        parse={(typed) => parseDay(typed, min)}
         format={(value) => (isDay(value) ? formatIsoDay(value) : value)}
         step={(value, by) => (isDay(value) ? plusDays(value, by) : first)}
       />

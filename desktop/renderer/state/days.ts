@@ -18,14 +18,21 @@ export function isDay(text: string): boolean {
 }
 
 /**
- * Reads a day as people type it: "31 Jan 2027", "January 31, 2027", "31.1.2027", "2027-01-31", "tomorrow".
+ * Reads a day as people type it: "31 Jan 2027", "January 31, 2027", "31.1.2027", "2027-01-31", "tomorrow", "31 Jan".
  *
+ * @param min the first possible day, which decides the year of a day without one; empty for any day
  * @returns null if it isn't a day, or may be one of two, such as 3/4/2027
  */
-export function parseDay(text: string): string | null {
+export function parseDay(text: string, min = ''): string | null {
   const typed = text.trim().toLowerCase();
   const distance = namedDays[typed];
   if (distance !== undefined) return plusDays(today(), distance);
+  const year = Number(today().slice(0, 4));
+  const [thisYear, nextYear] = [year, year + 1].map((each) => readDay(/\d{4}/.test(typed) ? typed : `${typed} ${each}`));
+  return (thisYear && thisYear < min ? nextYear : thisYear) ?? null;
+}
+
+function readDay(typed: string): string | null {
   const plain = typed
     .replace(/[,\s]+/g, ' ')
     .replace(/(?<=[a-z])\./, '')

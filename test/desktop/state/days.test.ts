@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { parseDay, parseTime } from '../../../desktop/renderer/state/days.ts';
+import { parseDay, parseTime, today } from '../../../desktop/renderer/state/days.ts';
 
 describe('a typed day', () => {
   const days: readonly (readonly [string, string | null])[] = [
@@ -15,6 +15,8 @@ describe('a typed day', () => {
     ['29 Feb 2027', null],
     ['31 Jan 27', null],
     ['3/4/2027', null],
+    ['31 jan', `${new Date().getFullYear()}-01-31`],
+    ['Jan 31st', null],
     ['soon', null],
     ['', null],
   ];
@@ -23,6 +25,16 @@ describe('a typed day', () => {
       expect(parseDay(typed)).to.equal(day);
     });
   }
+});
+
+describe('a typed day without a year', () => {
+  it('is the next one if it can’t be in the past', () => {
+    const [year] = today().split('-').map(Number);
+    expect(['1 Jan', '31.12.'].map((typed) => parseDay(typed, `${year}-01-02`))).to.deep.equal([
+      `${Number(year) + 1}-01-01`,
+      `${year}-12-31`,
+    ]);
+  });
 });
 
 describe('a typed time of day', () => {

@@ -1,14 +1,15 @@
-import { useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { type HoursRule, hoursRulesSchema, type Weekday, weekdays } from '#contract/protection/calling-hours.ts';
 import type { CallingHoursView } from '#contract/protection/protection.ts';
 import { parseJson } from '#contract/text/json.ts';
-import { DayInput, TimeInput } from '../../components/dates.tsx';
+import { DayInput, dayProblem, TimeInput } from '../../components/dates.tsx';
 import { Facts } from '../../components/details.tsx';
 import { Field, FormDialog, useFieldError, useForm } from '../../components/form.tsx';
 import { Icon } from '../../components/icons.tsx';
 import { Empty, useList } from '../../components/list.tsx';
 import { ListPage } from '../../components/page.tsx';
 import { announce } from '../../state/announcement.ts';
+import { isDay, today } from '../../state/days.ts';
 import { isConflict, lookUpChange } from '../../state/failure-text.ts';
 import type { List } from '../../state/list.ts';
 import {
@@ -190,11 +191,13 @@ function EditHours({ tenancy: { kind, id, name }, hours, list, onSaved, onClose 
   const [fileProblem, setFileProblem] = useState<string | null>(null);
   const isOutdated = JSON.stringify(saved) !== JSON.stringify(opened);
   const rules = toRules(draft);
+  const noDays = rules.flatMap(({ date }, index) => (date === undefined || isDay(date) ? [] : [[`rules.${index}`, dayProblem] as const]));
   const inForce = rules.length === 0 ? (inherited?.rules ?? []) : rules;
   return (
     <FormDialog
       title={`Calling hours for ${name}`}
       isWide="very"
+      problems={Object.fromEntries(noDays)}
       act={() => saveRules(list, () => window.callkey.request('setCallingHours', { scope: kind, id, rules, version }))}
       lookUp={() =>
         lookUpChange(
@@ -242,6 +245,7 @@ function EditHours({ tenancy: { kind, id, name }, hours, list, onSaved, onClose 
 function Weeks({ draft, onChange }: { draft: Draft; onChange: (draft: Draft) => void }) {
   const { noteInput } = useForm();
   const { weeks, dates } = draft;
+  const [added, setAdded] = useState('');
   const change = (changes: Partial<Draft>) => {
     noteInput();
     onChange({ ...draft, ...changes });
@@ -249,6 +253,7 @@ function Weeks({ draft, onChange }: { draft: Draft; onChange: (draft: Draft) => 
   const changeWeek = (index: number, week: Draft['weeks'][number]) =>
     change({ weeks: week.rules.length === 0 ? weeks.toSpliced(index, 1) : weeks.with(index, week) });
   const starts = weeks.map((_, index) => weeks.slice(0, index).flatMap(({ rules }) => rules).length);
+  const firstDate = weeks.flatMap(({ rules }) => rules).length;
   const lastWeek = weeks.at(-1) ?? { prefix: '', rules: [firstRule] };
   const neighbor = dates.at(-1) ?? { prefix: lastWeek.prefix, closed: true as const };
   return (
@@ -263,12 +268,19 @@ function Weeks({ draft, onChange }: { draft: Draft; onChange: (draft: Draft) => 
             <RuleFields
               key={at}
               name={`rules.${(starts[index] ?? 0) + at}`}
+              isNew={`rules.${(starts[index] ?? 0) + at}` === added}
               rule={rule}
               onChange={(changed) => changeWeek(index, { prefix, rules: rules.with(at, changed) })}
               onRemove={() => changeWeek(index, { prefix, rules: rules.toSpliced(at, 1) })}
             />
           ))}
-          <button type="button" onClick={() => changeWeek(index, { prefix, rules: [...rules, nextWindow(rules.at(-1) ?? firstRule)] })}>
+          <button
+            type="button"
+            onClick={() => {
+              setAdded(`rules.${(starts[index] ?? 0) + rules.length}`);
+              changeWeek(index, { prefix, rules: [...rules, nextWindow(rules.at(-1) ?? firstRule)] });
+            }}
+          >
             <Icon name="plus" /> Add hours
           </button>
           {toWeeks(rules).map(({ days }) => (
@@ -282,7 +294,8 @@ function Weeks({ draft, onChange }: { draft: Draft; onChange: (draft: Draft) => 
           {dates.map((rule, at) => (
             <RuleFields
               key={at}
-              name={`rules.${weeks.flatMap(({ rules }) => rules).length + at}`}
+              name={`rules.${firstDate + at}`}
+              isNew={`rules.${firstDate + at}` === added}
               rule={rule}
               onChange={(changed) => change({ dates: dates.with(at, changed) })}
               onRemove={() => change({ dates: dates.toSpliced(at, 1) })}
@@ -294,7 +307,13 @@ function Weeks({ draft, onChange }: { draft: Draft; onChange: (draft: Draft) => 
         <button type="button" onClick={() => change({ weeks: [...weeks, weeks.length === 0 ? lastWeek : { ...lastWeek, prefix: '+' }] })}>
           <Icon name="plus" /> {weeks.length === 0 ? 'Add hours' : 'Add hours for other numbers'}
         </button>
-        <button type="button" onClick={() => change({ dates: [...dates, { ...neighbor, date: '' }] })}>
+        <button
+          type="button"
+          onClick={() => {
+            setAdded(`rules.${firstDate + dates.length}`);
+            change({ dates: [...dates, { ...neighbor, date: '' }] });
+          }}
+        >
           <Icon name="plus" /> Add a date
         </button>
       </div>
@@ -316,14 +335,19 @@ function Prefix({ prefix, onChange }: { prefix: string; onChange: (prefix: strin
   );
 }
 
-type RuleFieldsProps = { name: string; rule: HoursRule; onChange: (rule: HoursRule) => void; onRemove: () => void };
+/** @property isNew whether the user has just added it, so that they can fill it in */
+type RuleFieldsProps = { name: string; isNew: boolean; rule: HoursRule; onChange: (rule: HoursRule) => void; onRemove: () => void };
 
-function RuleFields({ name, rule, onChange, onRemove }: RuleFieldsProps) {
+function RuleFields({ name, isNew, rule, onChange, onRemove }: RuleFieldsProps) {
   const error = useFieldError(name);
   const { prefix, days, date, from, to, closed } = rule;
   const when = days ? { days } : { date };
+  const ref = useRef<HTMLFieldSetElement>(null);
+  useLayoutEffect(() => {
+    if (isNew) ref.current?.querySelector('input')?.select();
+  }, [isNew]);
   return (
-    <fieldset class="row rule" aria-invalid={error === null ? undefined : 'true'} tabIndex={error === null ? undefined : -1}>
+    <fieldset ref={ref} class="row rule" aria-invalid={error === null ? undefined : 'true'} tabIndex={error === null ? undefined : -1}>
       <legend class="visually-hidden">Rule</legend>
       {days ? (
         <span class="row days">
@@ -341,7 +365,13 @@ function RuleFields({ name, rule, onChange, onRemove }: RuleFieldsProps) {
         </span>
       ) : (
         <>
-          <DayInput label="Date" value={date ?? ''} onInput={(day) => onChange({ ...rule, date: day })} />
+          <DayInput
+            label="Date"
+            min={today()}
+            aria-invalid={error !== null && !isDay(date ?? '') ? 'true' : undefined}
+            value={date ?? ''}
+            onInput={(day) => onChange({ ...rule, date: day })}
+          />
           <Prefix prefix={prefix} onChange={(typed) => onChange({ ...rule, prefix: typed })} />
         </>
       )}
