@@ -221,6 +221,7 @@ describeBrowser('the console, for calls and users', () => {
       '0',
       'Never',
     ]);
+    expect(await cells('Tia Tied', 'Type', 'Belongs to')).to.deep.equal(['Partner user', 'Blue Clinic']);
   });
 
   it('lists the keys that a deletion revokes, with their last use, before deleting', async () => {

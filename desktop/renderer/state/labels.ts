@@ -20,7 +20,7 @@ export function formatMembership({ account, partner }: Pick<UserView, 'account' 
 /** Returns what a user belongs to as the viewer sees it: without the viewer's own tenancy, which would be the same in every row. */
 export function formatPlace(user: Pick<UserView, 'account' | 'partner'>, { viewer, tenancy }: SessionView): string {
   const own = viewer.userType === 'staff' ? tenancy : (viewer.account ?? viewer.partner);
-  if (user.account?.id === own?.id || user.partner?.id === own?.id) return '';
+  if ((user.account ?? user.partner)?.id === own?.id) return '';
   return user.account && own ? user.account.name : formatMembership(user);
 }
 
