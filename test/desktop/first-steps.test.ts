@@ -61,6 +61,10 @@ describeBrowser('a new administrator', () => {
     await button('Create and continue').click();
     await heading('No API keys yet').waitFor();
     await page().getByText('Blue Clinic').first().waitFor();
+    // The command has the only campaign.
+    await page()
+      .getByText(/\/campaigns\/[0-9a-f]{8}-/)
+      .waitFor();
   });
 
   it('creates a key, and places a call with the copied command', async () => {

@@ -2,6 +2,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import type { ApiKeysView, ApiKeyView, RevokedApiKeysView } from '#contract/console/api-keys.ts';
 import { limits } from '#contract/limits.ts';
 import { Expiry, LimitedBadge, OwnerTag, ReferenceLink, RefusedBadge } from '../../components/api-key.tsx';
+import { useCampaigns } from '../../components/choose.tsx';
 import { ExportRowsButton } from '../../components/export-buttons.tsx';
 import { Field, FormDialog } from '../../components/form.tsx';
 import { Icon } from '../../components/icons.tsx';
@@ -471,10 +472,11 @@ function Pager({ matches, filters, onChange }: PagerProps) {
 
 /** Explains API keys to users who don't have one yet. */
 function FirstKey({ onCreate }: { onCreate: () => void }) {
+  const [campaign] = useCampaigns(60_000).state.value.view?.options ?? [];
   return (
     <Empty title="No API keys yet">
       <p>With an API key, your systems can place and cancel calls without anyone signing in. Each call is one request:</p>
-      <pre>{exampleCall(server.value, '{campaignId}', 'order-4711')}</pre>
+      <pre>{exampleCall(server.value, campaign?.id ?? '{campaignId}', 'order-4711')}</pre>
       <p>
         <ReferenceLink verb="lists errors and limits, and has examples in eight languages." />
       </p>
