@@ -55,7 +55,7 @@ const columnsFor = (viewerId: string): EventColumn[] => [
   {
     name: 'who',
     label: 'Who',
-    width: 'person',
+    width: 'text',
     cell: (event) => (
       <>
         {event.actor?.id === viewerId ? (
@@ -218,6 +218,7 @@ function EventDetails({ event, session, onFilter, onClose }: EventDetailsProps) 
   const { id, at, actor, action, subject, address, detail } = event;
   const seesUsers = screensFor(session.viewer).some(({ name }) => name === 'users');
   const target = subjectAddress(event, session);
+  const noun = capitalized(subjectNouns[subject.kind] ?? subject.kind);
   const person = actor && <bdi>{actor.name}</bdi>;
   const replaces = replacesDetail(event);
   const { view: earlier } = useList({ key: `before/${id}`, every: null, load: replaces ? () => findBefore(event) : null }).state.value;
@@ -255,12 +256,12 @@ function EventDetails({ event, session, onFilter, onClose }: EventDetailsProps) 
               {actor?.email !== undefined && <bdi class="caption">{actor.email}</bdi>}
             </span>,
           ],
+          ['Their ID', actor && <Copyable key="actor" text={actor.id} noun="user ID" />],
           ['From', addressLabel(address)],
           ...(replaces && earlier ? [showText('Before', earlier.before ?? 'not recorded')] : []),
           ...(detail === undefined ? [] : [showText(replaces ? 'After' : 'Detail', detail)]),
-          [capitalized(subjectNouns[subject.kind] ?? subject.kind), <bdi key="subject">{describeSubject(action, subject.name)}</bdi>],
-          ['ID', <Copyable key="id" text={subject.id} noun="ID" />],
-          ['User ID', actor && <Copyable key="actor" text={actor.id} noun="user ID" />],
+          [noun, <bdi key="subject">{describeSubject(action, subject.name)}</bdi>],
+          [`${noun} ID`, <Copyable key="id" text={subject.id} noun="ID" />],
           ['Event ID', <Copyable key="event" text={id} noun="event ID" />],
         ]}
       />
