@@ -75,6 +75,11 @@ export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unkn
   throw new Problem('invalid', `${oneLine(inputName)}: ${errors.join('\n')}`);
 }
 
+/** Returns NaN for anything but decimal digits, because Number() also reads an empty text, spaces and hexadecimal digits. */
+export function toNumber(text: string): number {
+  return /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
+}
+
 export type Output = {
   /** Writes the result. If that fails, the command fails, and the result goes to standard error. */
   answer(json: object, text: string): void;

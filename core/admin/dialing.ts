@@ -7,7 +7,7 @@ import { listStops, resumeDialing, stopDialing } from '../domain/calls/stops.ts'
 import type { DialingStop } from '../domain/model.ts';
 import { Problem } from '../domain/problem.ts';
 import { setContactLimits, setPace, showContactLimits, showPace } from '../domain/protection/rules.ts';
-import { type AdminContext, oneLine, parseInput, type Runner, table, withExamples } from './command-line.ts';
+import { type AdminContext, oneLine, parseInput, type Runner, table, toNumber, withExamples } from './command-line.ts';
 import { findScope, type ScopeOptions, toReference, withScope } from './rules.ts';
 
 const kinds = ['partner', 'account', 'campaign'] as const;
@@ -101,11 +101,6 @@ function readPace(name: keyof Pace, option: string, text: string | undefined, be
   if (parsed.success) return parsed.data;
   const messages = { perSecond: 'Must be a number from 0.1 to 1000', liveCalls: 'Must be a whole number from 1 to 100000' };
   throw new Problem('invalid', `${option}: ${messages[name]}, or none.`);
-}
-
-/** Returns NaN for anything but decimal digits, because Number() also reads an empty text, spaces and hexadecimal digits. */
-function toNumber(text: string): number {
-  return /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
 }
 
 export function contactLimitsCommands(program: Command, { withDatabase }: Runner): void {

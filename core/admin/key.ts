@@ -15,7 +15,7 @@ import type { ApiKey } from '../domain/model.ts';
 import { Problem } from '../domain/problem.ts';
 import { adminCommand } from '../program.ts';
 import { explainDatabaseError } from '../storage/engine/errors.ts';
-import { type AdminContext, oneLine, parseInput, type Runner, shortName, table, withExamples } from './command-line.ts';
+import { type AdminContext, oneLine, parseInput, type Runner, shortName, table, toNumber, withExamples } from './command-line.ts';
 import { findUser } from './user.ts';
 
 export function keyCommands(program: Command, { withDatabase }: Runner): void {
@@ -74,7 +74,8 @@ type LimitOptions = { addresses?: string; callsPerDay?: string };
 
 async function runLimit({ ports, caller, output }: AdminContext, id: string, options: LimitOptions): Promise<void> {
   const addresses = options.addresses === 'any' ? null : options.addresses?.split(',').map((text) => text.trim());
-  const callsPerDay = options.callsPerDay === 'any' ? null : readCount(options.callsPerDay);
+  const { callsPerDay: count } = options;
+  const callsPerDay = count === 'any' ? null : count === undefined ? undefined : toNumber(count);
   const change = validate(changeApiKeySchema, {
     ...(addresses === undefined ? {} : { addresses }),
     ...(callsPerDay === undefined ? {} : { callsPerDay }),
@@ -85,12 +86,6 @@ async function runLimit({ ports, caller, output }: AdminContext, id: string, opt
     { apiKey: keyJson(key, ports.clock.now()) },
     `API key ${oneLine(key.name)} ${key.limits ? `is now limited: ${describeLimits(key.limits)}` : 'no longer has limits'}.`,
   );
-}
-
-/** Returns NaN for text that isn't just digits, such as 1e3. */
-function readCount(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  return /^\d+$/.test(text) ? Number(text) : Number.NaN;
 }
 
 /** Describes an error with the invalid value, because the list may be long. */

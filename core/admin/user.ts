@@ -4,7 +4,7 @@ import { newPasswordSchema } from '#contract/console/session.ts';
 import { counted } from '#contract/text/count.ts';
 import { readableEmail } from '#contract/text/email.ts';
 import { emailSchema, normalizeEmail, timestamp } from '#contract/text/text.ts';
-import { auditEvent, toOwningScope, userSubject } from '../domain/audit/audit.ts';
+import { userEvent } from '../domain/audit/audit.ts';
 import {
   changeUser,
   createUser,
@@ -238,7 +238,7 @@ export function sessionCommands(program: Command, { withDatabase }: Runner): voi
 
 async function runRevokeSessions({ ports, caller: { actor }, output }: AdminContext, email: string): Promise<void> {
   const user = await findUser(ports, email);
-  const event = auditEvent(ports, actor, 'session.revoked', userSubject(user), toOwningScope(user));
+  const event = userEvent(ports, actor, 'session.revoked', user);
   const sessions = await ports.stores.sessions.endAll(event);
   output.answer({ user: userJson(user), sessions }, `Ended ${counted(sessions, 'session')} for ${user.email}.`);
 }

@@ -1,12 +1,11 @@
 import { isIP } from 'node:net';
 import type { Logger } from 'pino';
 import { isPrintable } from '#contract/text/text.ts';
-import { auditEvent, sessionSubject, toOwningScope } from '../domain/audit/audit.ts';
+import { auditEvent, userEvent } from '../domain/audit/audit.ts';
 import { oneHour } from '../domain/instant.ts';
 import type { AuditEvent, Digest } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { errorCode, Problem, ResultUnknown } from '../domain/problem.ts';
-import { refusedCodeEvent } from '../domain/sign-in/second-factor.ts';
 import type { ObserveRefusals } from '../http/middleware/context.ts';
 
 /** In ms. How often lines are written, so that a burst of refusals becomes one line per address, and an outage one line per route. */
@@ -130,21 +129,21 @@ export function recordRefusals(ports: Ports, log: Logger): RecordedRefusals {
       countSignIn(address);
       events.passwords.add(`${address} ${email}`, async () => {
         const user = isPrintable(email) ? (await users.findByEmail(email))?.user : undefined;
-        return user ? auditEvent(ports, { who: user, address }, 'session.refused', sessionSubject(user), toOwningScope(user)) : null;
+        return user ? userEvent(ports, { who: user, address }, 'session.refused', user, 'session') : null;
       });
     },
     onIdentityRefused(reason, who, address) {
       countSignIn(address);
       events.identities.add(`${reason} ${address} ${typeof who === 'string' ? who : who.id}`, async () => {
-        const user = typeof who === 'string' ? null : who;
+        const action = `session.refused-${reason}` as const;
+        if (typeof who !== 'string') return userEvent(ports, { who, address }, action, who, 'session');
         // No user has this address, so only the service's staff see the event.
-        const subject = user ? sessionSubject(user) : { kind: 'session' as const, id: 'unknown', name: String(who) };
-        return auditEvent(ports, { who: user, address }, `session.refused-${reason}`, subject, user && toOwningScope(user));
+        return auditEvent(ports, { who: null, address }, action, { kind: 'session', id: 'unknown', name: who }, null);
       });
     },
     onCodeRefused(user, address) {
       countSignIn(address);
-      events.codes.add(`${address} ${user.id}`, async () => refusedCodeEvent(ports, user, address));
+      events.codes.add(`${address} ${user.id}`, async () => userEvent(ports, { who: user, address }, 'second-factor.refused', user));
     },
     onSignInThrottled: count('sign-ins throttled'),
     onForwardingIgnored: (peer) => void forwarding.add(peer, peer),

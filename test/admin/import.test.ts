@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
-import { auditEvent, operator, userSubject } from '../../core/domain/audit/audit.ts';
+import { operator, userEvent } from '../../core/domain/audit/audit.ts';
 import { resetPassword } from '../../core/domain/directory/users.ts';
 import { adminOn, describeAdmin } from '../support/admin.ts';
 import { type RunningCore, spawnCore, startCoreHere } from '../support/core.ts';
@@ -56,7 +56,7 @@ describeAdmin('admin import', ({ admin, json, kind, database }) => {
       if (!listed) throw new Error("The user doesn't exist.");
       await resetPassword(ports, operator, listed, password);
       const link = (subject: string, keepsPassword: boolean) => {
-        const event = auditEvent(ports, operator.actor, 'user.linked', userSubject(listed), null);
+        const event = userEvent(ports, operator.actor, 'user.linked', listed);
         return ports.stores.links.create({ id: listed.id }, { issuer: 'https://login.example.com', subject }, keepsPassword, event);
       };
       await link('there', true);

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { AuditAction } from '#contract/console/activity.ts';
-import { auditEvent, operator, userSubject } from '../../core/domain/audit/audit.ts';
+import { operator, userEvent } from '../../core/domain/audit/audit.ts';
 import { plus } from '../../core/domain/instant.ts';
 import type { User } from '../../core/domain/model.ts';
 import { adminOn } from '../support/admin.ts';
@@ -59,7 +59,7 @@ describe('admin restore --revoke-again', () => {
       const { users, account, partner } = await createTenants(direct.ports);
       const { ports } = direct;
       const provider = { issuer: 'https://login.example.com', subject: 'pat' };
-      const event = (action: AuditAction, user: User) => auditEvent(ports, operator.actor, action, userSubject(user), null);
+      const event = (action: AuditAction, user: User) => userEvent(ports, operator.actor, action, user);
       const confirm = async ({ ports }: DirectAccess, user: User, step: number) => {
         await ports.stores.secondFactors.enroll(user, `secret ${step}`);
         const confirmed = { secret: `secret ${step}`, step, recoveryDigests: [`code ${step}`], at: plus(ports.clock.now(), step) };

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { expect } from 'chai';
 import { request } from 'undici';
 import { toDigest } from '../../core/domain/api-keys.ts';
-import { auditEvent, operator, sessionSubject, toOwningScope } from '../../core/domain/audit/audit.ts';
+import { operator, userEvent } from '../../core/domain/audit/audit.ts';
 import { disableUser, enableUser } from '../../core/domain/directory/users.ts';
 import { plus } from '../../core/domain/instant.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
@@ -137,7 +137,7 @@ describe('a disabled user', () => {
       if (!credentials) throw new Error("Sue doesn't exist.");
       const { user, passwordHash } = credentials;
       await disableUser(ports, operator, user);
-      const event = auditEvent(ports, operator.actor, 'session.started', sessionSubject(user), toOwningScope(user));
+      const event = userEvent(ports, operator.actor, 'session.started', user, 'session');
       const session = {
         id: toDigest('id'),
         userId: user.id,

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { auditEvent, operator, userSubject } from '../../core/domain/audit/audit.ts';
+import { operator, userEvent } from '../../core/domain/audit/audit.ts';
 import type { CheckedCode } from '../../core/domain/model.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { createTenants, openDirect } from '../support/tenants.ts';
@@ -12,7 +12,7 @@ describe('recovery codes in the database', () => {
         const { users } = await createTenants(ports);
         const { id } = users.account;
         const { secondFactors } = ports.stores;
-        const event = () => auditEvent(ports, operator.actor, 'recovery-codes.renewed', userSubject(users.account), null);
+        const event = () => userEvent(ports, operator.actor, 'recovery-codes.renewed', users.account);
         await secondFactors.enroll({ id }, 'sealed');
         const first = ['a', 'b', 'c', 'd'];
         await secondFactors.confirm(id, { secret: 'sealed', step: 0, recoveryDigests: first, at: ports.clock.now() }, event());

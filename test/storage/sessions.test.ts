@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { auditEvent, operator, userSubject } from '../../core/domain/audit/audit.ts';
+import { auditEvent, operator } from '../../core/domain/audit/audit.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { AuditEvent, Digest, Tenancy } from '../../core/domain/model.ts';
 import type { SessionStore } from '../../core/domain/ports.ts';
@@ -168,7 +168,9 @@ describe('sessions in the database', () => {
       await start('s');
       await start('t');
       await start('other', { of: tenants.users.sibling.id });
-      expect(await sessions.endAll({ ...event(), action: 'session.revoked', subject: userSubject(tenants.users.account) })).to.equal(2);
+      expect(
+        await sessions.endAll({ ...event(), action: 'session.revoked', subject: { kind: 'user', ...tenants.users.account } }),
+      ).to.equal(2);
       expect([await ids(), (await events()).length]).to.deep.equal([['other'], 4]);
     });
 

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { changeApiKey } from '../../domain/api-keys.ts';
-import { auditEvent, toOwningScope, userSubject } from '../../domain/audit/audit.ts';
+import { userEvent } from '../../domain/audit/audit.ts';
 import { changeUser, unlinkUser } from '../../domain/directory/users.ts';
 import type { ListedUser } from '../../domain/model.ts';
 import { recordAudit } from '../../storage/audit/audit.ts';
@@ -138,7 +138,7 @@ async function changeAgain(context: AdminContext, id: string, change: Change, { 
     return;
   }
   const password = { hash: password_hash, expiresAt: password_expires_at, isHandedOut: password_handed_out === 1 };
-  const event = auditEvent(ports, caller.actor, 'password.reset', userSubject(user), toOwningScope(user));
+  const event = userEvent(ports, caller.actor, 'password.reset', user);
   if (!(await ports.stores.users.setPassword(user, password, event))) throw new Error('someone else changed this user in the meantime');
 }
 
@@ -149,7 +149,7 @@ async function setFactor(
   { factor, recoveryCodes }: Omit<Was, 'user'>,
 ) {
   const action = factor ? 'second-factor.enabled' : 'second-factor.reset';
-  const event = auditEvent(ports, actor, action, userSubject(user), toOwningScope(user));
+  const event = userEvent(ports, actor, action, user);
   await storage.database.write.transaction(async (trx) => {
     for (const table of ['recovery_codes', 'second_factors'] as const) await trx(table).where({ user_id: user.id }).delete();
     if (factor) await trx('second_factors').insert(factor);

@@ -32,13 +32,9 @@ export function describeChange(values: Readonly<Record<string, readonly [before:
   return changed.map(([what, [before, after]]) => `${what}: ${before} → ${after}`).join('; ') || undefined;
 }
 
-export function userSubject({ id, name }: User): AuditSubject {
-  return { kind: 'user', id, name };
-}
-
-/** Returns the audit subject for a session: its user's name, because a session has no name and its ID isn't recorded. */
-export function sessionSubject({ id, name }: User): AuditSubject {
-  return { kind: 'session', id, name };
+/** Returns an event about a user or a session. A session is named after its user, because it has no name and its ID isn't recorded. */
+export function userEvent(ports: Ports, actor: Actor, action: AuditAction, user: User, kind: 'user' | 'session' = 'user'): AuditEvent {
+  return auditEvent(ports, actor, action, { kind, id: user.id, name: user.name }, toOwningScope(user));
 }
 
 /** Returns the scope of audit events about a user; null for staff, who belong to the service. */

@@ -215,7 +215,7 @@ function notFound(kind: DirectoryKind): Problem {
   return new Problem('not-found', `This ${kind} doesn't exist, or you don't have access to it.`);
 }
 
-function notInScope(path: string, kind: DirectoryKind): Problem {
+export function notInScope(path: string, kind: DirectoryKind): Problem {
   return invalidField(path, `This ${kind} doesn't exist, or you don't have access to it.`);
 }
 

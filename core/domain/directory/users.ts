@@ -1,7 +1,7 @@
 import type { PasswordChange } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
 import { type CancelQueuedCalls, wakingFor } from '../api-keys.ts';
-import { auditEvent, describeChange, toOwningScope, userSubject } from '../audit/audit.ts';
+import { auditEvent, describeChange, toOwningScope, userEvent } from '../audit/audit.ts';
 import { type Millis, oneDay, plus } from '../instant.ts';
 import type {
   Account,
@@ -21,8 +21,9 @@ import { type Page, readPage, type TimePosition, timeCursors, toPage } from '../
 import type { Ports, ToKeyEvent } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { requireGoodPassword } from '../sign-in/new-password.ts';
-import { ownAttempt, requireCode, requireNoFactor } from '../sign-in/second-factor.ts';
+import { ownAttempt, randomLetters, requireCode, requireNoFactor } from '../sign-in/second-factor.ts';
 import { checkPassword, countTaken, requirePasswordSignIn, requireUntaken } from '../sign-in/throttle.ts';
+import { notInScope } from './directory.ts';
 import { scopeFor, type UserVisibility } from './scope.ts';
 
 /** How long a user has to change a password that someone else chose. */
@@ -70,7 +71,7 @@ export async function createUser(
     const membership = await readMembership(ports, input);
     const { stored, made } = await createPassword(ports, input, password);
     const user: User = { id: ports.randomness.id(), email, name, userType, ...membership };
-    const event = auditEvent(ports, actor, 'user.added', userSubject(user), toOwningScope(user));
+    const event = userEvent(ports, actor, 'user.added', user);
     const partnerId = membership.partner?.id ?? membership.account?.partnerId ?? null;
     await ports.stores.users.create({ ...input, id: user.id, partnerId, password: stored, createdAt: event.at }, event);
     const unused = { lastSignInAt: null, disabledAt: null, apiKeys: 0, link: null, hasSecondFactor: false, signInVersion: '' };
@@ -119,10 +120,10 @@ async function membershipWithin(
     );
   }
   if (visibility.kind === 'staff') return { accountId: accountId ?? null, partnerId: partnerId ?? null };
-  if (partnerId != null && partnerId !== visibility.partnerId) throw outOfScope('partnerId', 'partner');
-  if (visibility.kind === 'account' && accountId != null && accountId !== visibility.accountId) throw outOfScope('accountId', 'account');
+  if (partnerId != null && partnerId !== visibility.partnerId) throw notInScope('partnerId', 'partner');
+  if (visibility.kind === 'account' && accountId != null && accountId !== visibility.accountId) throw notInScope('accountId', 'account');
   const account = accountId == null ? null : await findAccount(ports, accountId);
-  if (accountId != null && account?.partnerId !== visibility.partnerId) throw outOfScope('accountId', 'account');
+  if (accountId != null && account?.partnerId !== visibility.partnerId) throw notInScope('accountId', 'account');
   return {
     accountId: accountId ?? (visibility.kind === 'account' ? visibility.accountId : null),
     partnerId: userType === 'partner' ? visibility.partnerId : (partnerId ?? null),
@@ -200,7 +201,7 @@ async function applyChange(ports: Ports, { viewer, actor }: Caller, user: Listed
     account: move(user.account, changed.account),
     partner: move(user.partner, changed.partner),
   });
-  const event = { ...auditEvent(ports, actor, 'user.changed', userSubject(changed), toOwningScope(changed)), detail };
+  const event = { ...userEvent(ports, actor, 'user.changed', changed), detail };
   const requested = { name, userType, accountId, partnerId: membership.partner?.id ?? membership.account?.partnerId ?? null };
   if (!(await ports.stores.users.change(user.id, toChange(user), requested, event))) throw await explainUnchanged(ports, user);
   return findUser(ports, viewer, user);
@@ -216,7 +217,7 @@ async function requireInScope(ports: Ports, visibility: UserVisibility, accountI
   if (visibility.kind === 'all') return;
   const account = accountId === null ? null : await findAccount(ports, accountId);
   const isInScope = visibility.kind === 'partner' && (accountId === null || account?.partnerId === visibility.partnerId);
-  if (!isInScope) throw outOfScope('accountId', 'account');
+  if (!isInScope) throw notInScope('accountId', 'account');
 }
 
 async function explainUnchanged({ stores }: Ports, { id }: Pick<User, 'id'>): Promise<Problem> {
@@ -245,7 +246,7 @@ export async function enableUser(ports: Ports, { actor }: Caller, user: User): P
 }
 
 function setDisabled(ports: Ports, actor: Actor, user: User, isDisabled: boolean, target: TargetUser = user): Promise<number | null> {
-  const event = auditEvent(ports, actor, isDisabled ? 'user.disabled' : 'user.enabled', userSubject(user), toOwningScope(user));
+  const event = userEvent(ports, actor, isDisabled ? 'user.disabled' : 'user.enabled', user);
   return ports.stores.users.setDisabled(target, isDisabled ? event.at : null, event);
 }
 
@@ -266,7 +267,7 @@ export async function deleteUser(
   cancelQueuedCalls: CancelQueuedCalls,
 ): Promise<{ apiKeys: number; sessions: number }> {
   const user = await findUser(ports, viewer, { id }, "You can't delete yourself. Ask another administrator to do it.");
-  const event = auditEvent(ports, actor, 'user.deleted', userSubject(user), toOwningScope(user));
+  const event = userEvent(ports, actor, 'user.deleted', user);
   const options = { cancelQueuedCalls, at: ports.clock.now() };
   const deleting = ports.stores.users.delete(toTarget(viewer, user), options, event, toKeyEvent(ports));
   const gone = await wakingFor(ports, cancelQueuedCalls, deleting);
@@ -290,7 +291,7 @@ function toKeyEvent(ports: Ports): ToKeyEvent {
 /** Unlinks a user from their identity, and ends their sessions. Their next sign-in links them again, by email address. */
 export async function unlinkUser(ports: Ports, { viewer, actor }: Caller, { id }: Pick<User, 'id'>): Promise<void> {
   const user = await findUser(ports, viewer, { id }, "You can't unlink yourself. Ask another administrator to do it.");
-  const event = auditEvent(ports, actor, 'user.unlinked', userSubject(user), toOwningScope(user));
+  const event = userEvent(ports, actor, 'user.unlinked', user);
   if (await ports.stores.links.delete(toTarget(viewer, user), event)) return;
   const found = await ports.stores.users.find({ kind: 'all' }, id);
   throw found?.link
@@ -303,7 +304,7 @@ export async function resetSecondFactor(ports: Ports, { viewer, actor }: Caller,
   const refusal = "You can't reset your own second factor. Turn it off instead, which requires a code.";
   const user = await findUser(ports, viewer, { id }, refusal);
   if (viewer.userType !== 'operator' && !user.hasSecondFactor) throw new Problem('conflict', `${user.name} has no second factor.`);
-  const event = auditEvent(ports, actor, 'second-factor.reset', userSubject(user), toOwningScope(user));
+  const event = userEvent(ports, actor, 'second-factor.reset', user);
   const sessions = await ports.stores.secondFactors.reset(toTarget(viewer, user), event);
   if (sessions === null) throw new Problem('not-found', `${user.email} has no second factor.`);
   return sessions;
@@ -321,7 +322,7 @@ export async function resetPassword(
   const refusal = "You can't reset your own password. Change it instead, which requires your current password.";
   const user = await findUser(ports, viewer, { id }, refusal);
   const { stored, made } = await createPassword(ports, user, password);
-  const event = auditEvent(ports, actor, 'password.reset', userSubject(user), toOwningScope(user));
+  const event = userEvent(ports, actor, 'password.reset', user);
   // The user may have been moved out of the administrator's scope while the password waited to be hashed.
   if (!(await ports.stores.users.setPassword(toTarget(viewer, user), stored, event))) throw await explainUnchanged(ports, user);
   return { password: made };
@@ -340,17 +341,11 @@ async function createPassword(
   return { stored: { hash: await ports.passwords.hash(chosen), expiresAt: null, isHandedOut: false }, made: null };
 }
 
-/** Generates a password that the user must change soon. */
+/** Generates a password of 120 bits that the user must change soon. */
 export async function makeOneTimePassword(ports: Ports): Promise<{ password: string; stored: NewPassword }> {
-  const password = makePassword(ports);
+  const password = randomLetters(ports, 24, 4);
   const expiresAt = plus(ports.clock.now(), oneTimePasswordLife);
   return { password, stored: { hash: await ports.passwords.hash(password), expiresAt, isHandedOut: true } };
-}
-
-/** Generates a password of 120 bits, in groups of four characters, with only characters that are hard to confuse (Crockford's base32). */
-function makePassword(ports: Ports): string {
-  const letters = Array.from(ports.randomness.bytes(24), (byte) => '0123456789abcdefghjkmnpqrstvwxyz'.charAt(byte % 32));
-  return (letters.join('').match(/.{4}/g) ?? []).join('-');
 }
 
 function toVisibility(viewer: Caller['viewer']): UserVisibility {
@@ -383,10 +378,6 @@ function toTarget({ userType }: Caller['viewer'], user: ListedUser): TargetUser 
   return userType === 'operator' ? { id: user.id } : user;
 }
 
-function outOfScope(path: string, kind: string): Problem {
-  return invalidField(path, `This ${kind} doesn't exist, or you don't have access to it.`);
-}
-
 /**
  * Changes a user's own password, and ends the user's other sessions. A user who signed in with a one-time password doesn't have to enter it
  * again.
@@ -404,7 +395,7 @@ export async function changePassword(
   if (isForced) await checkOneTime(ports, actor, user, newPassword);
   else await checkCurrent(ports, actor, user, currentPassword, newPassword);
   await requireCode(ports, actor, user, code);
-  const event = auditEvent(ports, actor, 'password.changed', userSubject(user), toOwningScope(user));
+  const event = userEvent(ports, actor, 'password.changed', user);
   // If the provider vouches for the session, no one else chose this password.
   const stored = { hash: await ports.passwords.hash(newPassword), expiresAt: null, ...(issuer === null ? {} : { isHandedOut: false }) };
   const changed = await ports.stores.users.setPassword({ id: user.id, signInVersion }, stored, event);

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { Duration } from 'luxon';
 import { emailSchema } from '#contract/text/text.ts';
-import { auditEvent, toOwningScope, userSubject } from '../audit/audit.ts';
+import { userEvent } from '../audit/audit.ts';
 import { clockSkew } from '../deadlines.ts';
 import { plus } from '../instant.ts';
 import type { Digest, LinkProof, SignInCode, User } from '../model.ts';
@@ -87,7 +87,7 @@ async function linkByEmail(
   if (!match) throw new SignInRefused('unknown', read);
   const { user, disabledAt, passwordExpiresAt } = match;
   if (disabledAt !== null) throw new SignInRefused('disabled', user);
-  const event = auditEvent(ports, { who: user, address }, 'user.linked', userSubject(user), toOwningScope(user));
+  const event = userEvent(ports, { who: user, address }, 'user.linked', user);
   // The person who handed the password out could have changed it, too. But in a browser in which it was entered, the person knows it.
   const keepsPassword = deviceUser === user.id && passwordExpiresAt === null;
   await ports.stores.links.create({ id: user.id, signInVersion: match.signInVersion }, { issuer, subject }, keepsPassword, event);

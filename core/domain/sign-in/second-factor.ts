@@ -1,11 +1,10 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { AuditAction } from '#contract/console/activity.ts';
 import { readableEmail } from '#contract/text/email.ts';
-import { auditEvent, sessionSubject, toOwningScope, userSubject } from '../audit/audit.ts';
+import { userEvent } from '../audit/audit.ts';
 import type { Actor, AuditEvent, CheckedCode, Digest, Proof, User } from '../model.ts';
 import type { Attempt, Ports } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
-import { type CodeAttempt, checkPassword, countCode, forgetWrongCodes, ownSessions, requirePasswordSignIn } from './throttle.ts';
+import { checkPassword, countCode, forgetWrongCodes, ownSessions, requirePasswordSignIn } from './throttle.ts';
 
 const recoveryCodes = 10;
 /** The number of characters in a recovery code, which has 50 bits. */
@@ -41,7 +40,7 @@ export async function confirmSecondFactor(ports: Ports, actor: Actor, user: User
   const secret = waiting && readable(() => secretBox.open(user.id, waiting.secret));
   if (!secret) throw new Problem('conflict', 'Set up the second factor first.');
   const codes = makeRecoveryCodes(ports);
-  const event = userEvent(ports, actor, user, 'second-factor.enabled');
+  const event = userEvent(ports, actor, 'second-factor.enabled', user);
   // Don't count wrong six-digit codes for the user: guessing gains nothing, because the secret was just shown, and a blocked user would
   // have no recovery code to enter instead.
   const attempt = { ...ownAttempt(actor, user), sixDigitUserId: null, followsPassword: false };
@@ -56,7 +55,7 @@ export async function confirmSecondFactor(ports: Ports, actor: Actor, user: User
 }
 
 export async function removeSecondFactor(ports: Ports, actor: Actor, user: User, code: string): Promise<void> {
-  const event = userEvent(ports, actor, user, 'second-factor.removed');
+  const event = userEvent(ports, actor, 'second-factor.removed', user);
   const use = (checked: CheckedCode) => ports.stores.secondFactors.remove(user.id, checked, event);
   if (!(await useCode(ports, ownAttempt(actor, user), user, code, use))) throw noFactor();
 }
@@ -64,7 +63,7 @@ export async function removeSecondFactor(ports: Ports, actor: Actor, user: User,
 /** Replaces all of a user's own recovery codes. @returns the new ones, which aren't stored */
 export async function renewRecoveryCodes(ports: Ports, actor: Actor, user: User, code: string): Promise<string[]> {
   const codes = makeRecoveryCodes(ports);
-  const event = userEvent(ports, actor, user, 'recovery-codes.renewed');
+  const event = userEvent(ports, actor, 'recovery-codes.renewed', user);
   const use = (checked: CheckedCode, secret: Uint8Array) =>
     ports.stores.secondFactors.renew(user.id, checked, hashRecoveryCodes(secret, codes), event);
   if (!(await useCode(ports, ownAttempt(actor, user), user, code, use))) throw noFactor();
@@ -125,16 +124,11 @@ export async function finishSignIn(
   const { user } = halfOpen.data;
   const attempt = { email: user.email, address, vouched };
   const actor = { who: user, address };
-  const started = auditEvent(ports, actor, 'session.started', sessionSubject(user), toOwningScope(user));
+  const started = userEvent(ports, actor, 'session.started', user, 'session');
   const session = { id, userId: user.id, at: started.at, halfOpenUntil: null };
   const use = (checked: CheckedCode) =>
     ports.stores.sessions.finish(halfOpen.id, session, checked, [started, ...recoveryEvents(ports, actor, user, checked)]);
   return useCode(ports, attempt, user, code, use, true);
-}
-
-/** Returns the audit event for a correct password without a valid code. As for a wrong password, the actor is the user. */
-export function refusedCodeEvent(ports: Ports, user: User, address: string): AuditEvent {
-  return userEvent(ports, { who: user, address }, user, 'second-factor.refused');
 }
 
 /**
@@ -157,7 +151,8 @@ async function useCode(
   const factor = await ports.stores.secondFactors.find(user.id);
   if (!factor?.isConfirmed) return false;
   const secret = openSecret(ports, user, factor.secret);
-  await countCode(ports, codeAttempt(attempt, user, code, followsPassword), async () => {
+  const counted = { ...attempt, sixDigitUserId: isRecoveryCode(plain(code)) ? null : user.id, followsPassword };
+  await countCode(ports, counted, async () => {
     const checked = checkCode(secret, plain(code), ports.clock.now());
     return checked !== null && use(checked, secret);
   });
@@ -173,10 +168,6 @@ function openSecret({ secretBox }: Ports, { id }: User, sealed: string): Uint8Ar
     // Retrying helps only after the operator has changed the configuration.
     throw new Problem('unavailable', detail, { cause, retryAfter: 60 });
   }
-}
-
-function codeAttempt(attempt: Attempt, user: User, code: string, followsPassword = false): CodeAttempt {
-  return { ...attempt, sixDigitUserId: isRecoveryCode(plain(code)) ? null : user.id, followsPassword };
 }
 
 function isRecoveryCode(code: string): boolean {
@@ -218,15 +209,18 @@ function hashRecoveryCodes(secret: Uint8Array, codes: readonly string[]): Digest
   return codes.map((code) => recoveryDigest(secret, code));
 }
 
-function makeRecoveryCodes({ randomness }: Ports): string[] {
-  return Array.from({ length: recoveryCodes }, () => {
-    const letters = Array.from(randomness.bytes(recoveryLetters), (byte) => '0123456789abcdefghjkmnpqrstvwxyz'.charAt(byte % 32)).join('');
-    return `${letters.slice(0, 5)}-${letters.slice(5)}`;
-  });
+function makeRecoveryCodes(ports: Ports): string[] {
+  return Array.from({ length: recoveryCodes }, () => randomLetters(ports, recoveryLetters, 5));
+}
+
+/** Generates letters and digits of 5 bits each, in groups, and only those that are hard to confuse (Crockford's base32). */
+export function randomLetters({ randomness }: Ports, count: number, group: number): string {
+  const letters = Array.from(randomness.bytes(count), (byte) => '0123456789abcdefghjkmnpqrstvwxyz'.charAt(byte % 32));
+  return (letters.join('').match(new RegExp(`.{${group}}`, 'g')) ?? []).join('-');
 }
 
 function recoveryEvents(ports: Ports, actor: Actor, user: User, { kind }: CheckedCode): AuditEvent[] {
-  return kind === 'recovery' ? [userEvent(ports, actor, user, 'recovery-code.used')] : [];
+  return kind === 'recovery' ? [userEvent(ports, actor, 'recovery-code.used', user)] : [];
 }
 
 /**
@@ -235,10 +229,6 @@ function recoveryEvents(ports: Ports, actor: Actor, user: User, { kind }: Checke
  */
 export function ownAttempt({ address }: Actor, { id, email }: User): Attempt {
   return { email, address, vouched: ownSessions(id) };
-}
-
-function userEvent(ports: Ports, actor: Actor, user: User, action: AuditAction): AuditEvent {
-  return auditEvent(ports, actor, action, userSubject(user), toOwningScope(user));
 }
 
 function noFactor(): Problem {

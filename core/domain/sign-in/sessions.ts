@@ -1,7 +1,7 @@
 import { Duration } from 'luxon';
 import type { AuditAction } from '#contract/console/activity.ts';
 import type { ConsoleRoutes } from '#contract/routes.ts';
-import { auditEvent, sessionSubject, toOwningScope } from '../audit/audit.ts';
+import { auditEvent, userEvent } from '../audit/audit.ts';
 import { clockSkew } from '../deadlines.ts';
 import { type Millis, plus } from '../instant.ts';
 import type { Actor, Credentials, Digest, Proof, Session, SignedInCaller, Tenancy, User, Viewer } from '../model.ts';
@@ -120,7 +120,7 @@ export async function startSession(ports: Ports, id: Digest, proof: Proof, addre
 async function startProved(ports: Ports, id: Digest, proof: Exclude<Proof, { halfOpen: object }>, address: string): Promise<boolean> {
   const { user, signInVersion } = proof;
   const { sessions } = ports.stores;
-  const event = auditEvent(ports, { who: user, address }, 'session.started', sessionSubject(user), toOwningScope(user));
+  const event = userEvent(ports, { who: user, address }, 'session.started', user, 'session');
   const session = { id, userId: user.id, at: event.at, halfOpenUntil: null };
   if ('issuer' in proof) return sessions.startLinked(session, signInVersion, proof, event);
   if (!proof.hasSecondFactor) return sessions.start(session, signInVersion, event);
@@ -180,7 +180,7 @@ export async function endDisallowedSessions({ stores, passwordSignIn, identityPr
 }
 
 export async function endSession(ports: Ports, id: Digest, actor: Actor, user: User): Promise<void> {
-  await ports.stores.sessions.end(id, auditEvent(ports, actor, 'session.ended', sessionSubject(user), toOwningScope(user)));
+  await ports.stores.sessions.end(id, userEvent(ports, actor, 'session.ended', user, 'session'));
 }
 
 /** Returns the session with the tenancy that a staff user's request specifies, regardless of the one selected in the session. */

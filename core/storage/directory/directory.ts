@@ -1,6 +1,5 @@
 import type { Knex } from 'knex';
 import type { Named } from '#contract/console/common.ts';
-import { foldText } from '#contract/text/text.ts';
 import type { CampaignAccess } from '../../domain/directory/scope.ts';
 import type { ListFilter, Managed, Tenancy } from '../../domain/model.ts';
 import type { Belonging, DirectoryKind, DirectoryStore, ManagedAccess } from '../../domain/ports.ts';
@@ -134,7 +133,7 @@ export function directoryStore({ console, lists }: Lanes): DirectoryStore {
         ...foundPartners.map((row) => ({ kind: 'partner' as const, ...row })),
         ...foundAccounts.map((row) => ({ kind: 'account' as const, ...row })),
       ];
-      return sortByMatch(all, text)
+      return sortByMatch(all)
         .slice(0, limit)
         .map(({ kind, ...row }) => ({ kind, ...toTenancy(row) }));
     },
@@ -280,7 +279,7 @@ const ranks = ['whole', 'start', 'word'] as const;
 
 /** This many accounts of each partner come before more of one. Otherwise, a partner with hundreds of accounts would hide all others. */
 const fewOfPartner = 3;
-type Match = TenancyRow & { nth: number | string };
+type Match = TenancyRow & { nth: number | string; match_rank: number };
 
 /**
  * Finds the best matches: exact matches come first, then names that start with the text, names with another word that starts with it, and
@@ -307,23 +306,14 @@ async function bestMatches(
     .select('*', read.raw(`row_number() OVER (PARTITION BY owner ORDER BY match_rank, name, id) AS nth`));
   return read
     .from(numbered.as('numbered'))
-    .select('id', 'name', 'partner_id', 'partner_name', 'nth')
+    .select('id', 'name', 'partner_id', 'partner_name', 'nth', 'match_rank')
     .orderByRaw(`CASE WHEN nth <= ${fewOfPartner} THEN 0 ELSE 1 END, match_rank, name, id`)
     .limit(limit);
 }
 
 /** Sorts a short list in the order of {@link bestMatches}. Sorts numbers in names by value, and ignores case and accents. */
-function sortByMatch<Item extends { name: string; nth: number | string }>(items: Item[], text: string): Item[] {
-  const sought = foldText(text.trim());
-  const rank = (name: string) => {
-    const text = foldText(name);
-    if (text === sought) return 0;
-    if (text.startsWith(sought)) return 1;
-    return text.includes(` ${sought}`) ? 2 : 3;
-  };
+function sortByMatch<Item extends Match>(items: Item[]): Item[] {
   const order = new Intl.Collator('en', { sensitivity: 'base', numeric: true });
-  return items
-    .map((item) => ({ item, isMore: Number(item.nth) > fewOfPartner, rank: rank(item.name) }))
-    .toSorted((a, b) => Number(a.isMore) - Number(b.isMore) || a.rank - b.rank || order.compare(a.item.name, b.item.name))
-    .map(({ item }) => item);
+  const isMore = ({ nth }: Item) => Number(Number(nth) > fewOfPartner);
+  return items.toSorted((a, b) => isMore(a) - isMore(b) || a.match_rank - b.match_rank || order.compare(a.name, b.name));
 }

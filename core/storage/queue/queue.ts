@@ -250,18 +250,15 @@ function lapseDetailSql(lapsesAt: string): string {
 
 /** The statements that move queued calls, prepared once for each database. */
 const statementsOf = perLane((database) => {
-  const prepare = (name: string, mode: Mode = 'end', parts = {}) =>
-    database.prepare(readSql(import.meta.url, name, database.kind, parts), mode);
+  const prepare = <Found extends object>(name: string, mode: Mode, parts = {}) =>
+    database.prepare<Found>(readSql(import.meta.url, name, database.kind, parts), mode);
   const lock = database.kind === 'postgres' ? 'FOR UPDATE OF calls' : '';
   return {
     cancel: {
       skip: prepare('cancel-queued', 'end', { lock: lock && `${lock} SKIP LOCKED` }),
       wait: prepare('cancel-queued', 'end', { lock }),
     },
-    lapse: database.prepare<Pick<CallRow, 'detail'>>(
-      readSql(import.meta.url, 'lapse', database.kind, { detail: lapseDetailSql('not_after') }),
-      'end',
-    ),
+    lapse: prepare<Pick<CallRow, 'detail'>>('lapse', 'end', { detail: lapseDetailSql('not_after') }),
     stop: prepare('stop', 'end', { isListed: isListed('r.now') }),
     hold: prepare('hold', 'write'),
   };

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { auditEvent, operator, userSubject } from '../../../core/domain/audit/audit.ts';
+import { operator, userEvent } from '../../../core/domain/audit/audit.ts';
 import {
   changeUser,
   createUser,
@@ -51,7 +51,7 @@ describe('a proof', () => {
     const isOpen = async (cookie: string) => (await send('GET', '/console/session', cookie)).status === 200;
     const toDevice = (answer: Answer) => /callkey_device[^=.]*=([^;]+)/.exec(readCookies(answer))?.[1];
     const link = (user: User) => {
-      const event = auditEvent(ports, operator.actor, 'user.linked', userSubject(user), null);
+      const event = userEvent(ports, operator.actor, 'user.linked', user);
       return ports.stores.links.create(user, { issuer: 'https://login.example.com', subject: user.id }, true, event);
     };
     const place = { name: 'Moved', userType: 'partner', accountId: null } as const;
@@ -78,8 +78,7 @@ describe('a proof', () => {
         [
           'by the end of all their sessions',
           {
-            change: ({ user }) =>
-              ports.stores.sessions.endAll(auditEvent(ports, operator.actor, 'session.revoked', userSubject(user), null)),
+            change: ({ user }) => ports.stores.sessions.endAll(userEvent(ports, operator.actor, 'session.revoked', user)),
           },
         ],
       ];
