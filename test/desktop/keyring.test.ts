@@ -1,5 +1,5 @@
 import { createCipheriv, pbkdf2Sync } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type CoreHarness, openCore } from '../support/core.ts';
@@ -25,7 +25,7 @@ describeDesktop('a stored session', () => {
   }
   let harness: CoreHarness;
   let network: FaultyProxy;
-  let bus: SessionBus;
+  let bus: SessionBus | undefined;
   let userData: string;
   let running: RunningConsole | undefined;
   before(async () => {
@@ -39,13 +39,14 @@ describeDesktop('a stored session', () => {
   beforeEach(() => {
     userData = freshDirectory();
   });
-  afterEach(async () => {
-    await running?.close();
-    await bus.close();
-  });
+  afterEach(() => running?.close());
+  const closeBus = async () => {
+    await bus?.close();
+    bus = undefined;
+  };
 
   const launch = async (desktop = '') => {
-    running = await launchConsole({ userData, env: { ...bus.env, XDG_CURRENT_DESKTOP: desktop } });
+    running = await launchConsole({ userData, env: { ...bus?.env, XDG_CURRENT_DESKTOP: desktop } });
     await running.page.locator('h1').first().waitFor();
     return running.page;
   };
@@ -62,9 +63,10 @@ describeDesktop('a stored session', () => {
   const home = () => running?.page.getByRole('heading', { name: 'API keys', exact: true }).waitFor();
 
   describe('without a keyring', () => {
-    beforeEach(async () => {
+    before(async () => {
       bus = await startBus(false);
     });
+    after(closeBus);
 
     for (const desktop of ['KDE', 'GNOME', '']) {
       it(`is never encrypted with Chromium's public key (desktop: ${desktop || 'none'})`, async () => {
@@ -80,16 +82,24 @@ describeDesktop('a stored session', () => {
 
   describe('with a keyring', () => {
     let keyring: Keyring;
-    beforeEach(async () => {
+    /** The app's folder once it has stored a session, of which each test gets a copy. */
+    let stored: string;
+    let cookies: string;
+    before(async () => {
       keyring = await startKeyring();
       bus = keyring;
+      stored = freshDirectory();
+      userData = stored;
       await launch();
       await signIn();
       await quit();
+      cookies = network.seen.at(-1)?.headers.cookie ?? '';
     });
+    after(closeBus);
+    beforeEach(() => cpSync(stored, userData, { recursive: true }));
 
     it("isn't used if it's encrypted with Chromium's public key", async () => {
-      const pairs = (network.seen.at(-1)?.headers.cookie ?? '').split('; ').map((pair) => pair.split(/=(.*)/s, 2));
+      const pairs = cookies.split('; ').map((pair) => pair.split(/=(.*)/s, 2));
       const key = pbkdf2Sync('peanuts', 'saltysalt', 1, 16, 'sha1');
       const cipher = createCipheriv('aes-128-cbc', key, Buffer.alloc(16, ' '));
       const text = JSON.stringify([{ server: network.url, cookies: Object.fromEntries(pairs) }]);
