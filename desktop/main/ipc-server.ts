@@ -1,7 +1,21 @@
 import { ipcMain, type WebContents } from 'electron';
-import { type BridgeFunctions, functionNames } from '../ipc.ts';
+import { z } from 'zod';
+import { selectTenancySchema } from '#contract/console/session.ts';
+import { parameterNames, type Route } from '#contract/route.ts';
+import { consoleRoutes } from '#contract/routes.ts';
+import { identifierSchema, lineSchema } from '#contract/text/text.ts';
+import { exportNames, requestNames, toFields } from '../core-requests.ts';
+import {
+  type BridgeFunctions,
+  commands,
+  type ExportRequest,
+  functionNames,
+  maxServerLabel,
+  type RequestInput,
+  type RequestName,
+  serverColors,
+} from '../ipc.ts';
 import { appOrigin } from './app-protocol.ts';
-import { inputSchemas, type Request } from './input-schemas.ts';
 
 type Handler = (input: unknown) => Promise<unknown>;
 
@@ -30,3 +44,79 @@ function isOurPage(frame: Electron.WebFrameMain | null, page: WebContents): bool
   const url = URL.parse(frame.url);
   return url !== null && `${url.protocol}//${url.host}` === appOrigin;
 }
+
+const text = z.string().max(10_000);
+const nothing = z.undefined();
+
+/** The input of the function `request`. */
+type Request = { name: RequestName; input: RequestInput<RequestName> };
+
+/** Issues that only the core checks, so that the form shows the core's messages. */
+const leftToCore: readonly string[] = ['too_small', 'too_big', 'invalid_format', 'custom'];
+
+/** Whether an input has exactly the parameters and fields of the route, with the right types. */
+function matchesRoute(route: Route, input: Readonly<Record<string, unknown>>): boolean {
+  const { query, body } = toFields(route, input);
+  const parsed = [(route.query ?? z.strictObject({})).safeParse(query), (route.body ?? z.strictObject({})).safeParse(body)];
+  const issues = parsed.flatMap(({ error }) => error?.issues ?? []);
+  const hasAllParameters = parameterNames(route.path).every((name) => identifierSchema.safeParse(input[name]).success);
+  return hasAllParameters && issues.every(({ code }) => leftToCore.includes(code));
+}
+
+const boundedField: z.ZodType = z.lazy(() =>
+  z.union([text, z.number(), z.boolean(), z.null(), z.undefined(), boundedFields, z.array(boundedField).max(1_000)]),
+);
+const boundedFields = z.record(text, boundedField);
+
+const request = z
+  .strictObject({ name: z.enum(requestNames), input: z.record(text, z.unknown()) })
+  .refine(({ name, input }) => matchesRoute(consoleRoutes[name], input) && boundedFields.safeParse(input).success);
+
+const csvName = z.string().regex(/^[\p{L}\p{N}-]{1,140}\.csv$/u);
+
+const exportRequest = z
+  .strictObject({ name: z.enum(exportNames), input: z.record(text, z.unknown()), file: csvName })
+  .refine(({ name, input }) => matchesRoute(consoleRoutes[name], input) && boundedFields.safeParse(input).success)
+  // The refinement above has checked the type of the input.
+  .transform((request) => request as ExportRequest);
+
+type InputSchemas = { readonly [Name in Exclude<keyof BridgeFunctions, 'request'>]: z.ZodType<Parameters<BridgeFunctions[Name]>[0]> };
+
+/** The input that the renderer can pass to each function. */
+const inputSchemas: InputSchemas & { readonly request: z.ZodType } = {
+  getStartupState: nothing,
+  awaitStorage: nothing,
+  listServers: nothing,
+  selectServer: text,
+  readLink: text,
+  markServer: z.strictObject({
+    address: text,
+    label: lineSchema(maxServerLabel).optional(),
+    color: z.enum(serverColors).optional(),
+  }),
+  forgetServer: text,
+  signIn: z.strictObject({ server: text, email: text, password: text, keepSignedIn: z.boolean().nullable() }),
+  getSignInOptions: text,
+  signInWithProvider: z.strictObject({ server: text, keepSignedIn: z.boolean().nullable(), staysOnPage: z.boolean() }),
+  readSignInLink: nothing,
+  openSignInLink: nothing,
+  cancelSignIn: nothing,
+  signOutOfProvider: text,
+  confirmApp: nothing,
+  enterCode: text,
+  signOut: nothing,
+  request,
+  dismissSecret: nothing,
+  setTenancy: selectTenancySchema,
+  identifyApiKey: text,
+  readClockLead: nothing,
+  copySecret: text,
+  holdsSecret: nothing,
+  copyText: text,
+  saveFile: z.strictObject({ name: csvName, text: z.string().max(50_000_000) }),
+  saveSecret: z.strictObject({ name: z.string().regex(/^[a-z-]{1,40}\.(?:txt|env)$/), text }),
+  saveExport: exportRequest,
+  cancelExport: nothing,
+  offerCommands: z.strictObject({ commands: z.array(z.enum(commands)).max(commands.length) }),
+  closeWindow: nothing,
+};
