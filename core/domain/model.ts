@@ -344,7 +344,6 @@ export type ListedCall = {
   /** The key that placed the call, revoked or not; null if the viewer can't see that key. */
   apiKey: (Named & { creator: Named }) | null;
   isSimulated: boolean;
-  /** Until when the call waits for calling hours or, according to `heldFor`, for something else; null if it isn't waiting. */
   heldUntil: Millis | null;
   heldFor: HeldFor | null;
   answeredBy: AnsweredBy | null;

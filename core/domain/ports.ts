@@ -548,7 +548,6 @@ export type UserStore = {
   list(visibility: UserVisibility, filter: UserFilter, after: TimePosition | null, limit: number): Promise<ListedUser[]>;
   /** Finds a user, and waits until what was read is in effect on all nodes of the database. */
   find(visibility: UserVisibility, id: string): Promise<ListedUser | null>;
-  /** Returns the user's keys, newest first, and the number of sessions. */
   deletionImpact(userId: string, after: TimePosition | null, limit: number): Promise<DeletionImpact>;
   findByEmail(email: string): Promise<Credentials | null>;
   /** @throws Problem `conflict` if the email address is taken */
@@ -735,7 +734,6 @@ export type SessionStore = {
   endAll(event: AuditEvent): Promise<number>;
   /** Deletes sessions that started, or were last seen, outside these limits. */
   sweep(bounds: SessionBounds): Promise<void>;
-  /** Deletes sessions that were started by a way to sign in that's no longer allowed. */
   endDisallowed(allowed: { password: boolean; issuer: string | null }): Promise<void>;
 };
 

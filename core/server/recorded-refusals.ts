@@ -28,7 +28,6 @@ const recordEvery = oneHour;
 const maxFaults = 20;
 
 export type RecordedRefusals = ObserveRefusals & {
-  /** Called when an active key wasn't accepted from the client's address. */
   onAddressRefused(digest: Digest, address: string): void;
   onCut(address: string): void;
   /** Writes the rest, and stops. */

@@ -51,7 +51,6 @@ export const unobserved: StorageObservers = {
 
 export type Storage = ReturnType<typeof openStorage>;
 
-/** @param ifMissing what to do about a SQLite file that doesn't exist */
 export function openStorage(location: DatabaseLocation, clock: Clock, observers: StorageObservers, ifMissing: 'make' | 'refuse' = 'make') {
   const database = openDatabase(location, ifMissing);
   const { lanes } = database;

@@ -7,7 +7,6 @@ import { nameSchema } from './directory.ts';
 import { confirmationCode, confirmedByCodeSchema, viewerSchema } from './session.ts';
 
 export const userSchema = viewerSchema.extend({
-  /** Includes the partner's name, because two accounts may have the same name. */
   account: namedSchema.extend({ partnerName: z.string().optional() }).nullable(),
   createdAt: instantSchema,
   lastSignInAt: instantSchema.nullable(),

@@ -27,7 +27,6 @@ export function viewerView({ id, email, name, userType, account, partner }: User
   return { id, email: readableEmail(email), name, userType, account: named(account), partner: named(partner) };
 }
 
-/** Returns an account with its partner's name, because two accounts may have the same name. */
 export function tenancyView({ kind, id, name, partnerName }: Tenancy): TenanciesView['tenancies'][number] {
   return { kind, id, name, ...(kind === 'account' ? { partnerName } : {}) };
 }

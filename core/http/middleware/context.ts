@@ -7,14 +7,11 @@ import { type RefusalReason, refusalReasons } from '../../domain/sign-in/identit
 export type State = {
   /** The path of the matching route, as in the table of routes. Metrics and logs use it instead of the actual path. */
   route?: string;
-  /** See `getRequestId`. */
   requestId?: string;
   address?: string;
   /** The session that the request has started. */
   started?: Session;
-  /** Whether the request repeats one that has already had its effect. */
   isRepeated?: boolean;
-  /** When the accepted key expires (RFC 3339), if that's soon. */
   keyExpiresAt?: string;
 };
 
@@ -30,7 +27,6 @@ export type ObserveRefusals = {
   /** Called when someone entered a user's correct password, but no valid code. */
   onCodeRefused(user: User, address: string): void;
   onSignInThrottled(address: string): void;
-  /** @param who the user, or the email address if no user has it */
   onIdentityRefused(reason: RefusalReason, who: User | string, address: string): void;
   /** @param peer the sender of `X-Forwarded-For`, which isn't a trusted proxy */
   onForwardingIgnored(peer: string): void;

@@ -281,12 +281,7 @@ export function selectAmong(on: Knex, calls: readonly CallKeyPair[]): Knex.Query
   return on('calls').whereIn(callKey, on.from(pairs).select(callKey));
 }
 
-/**
- * Ends calls that a rule stops, except those that have been dialed.
- *
- * @param reason.detail says why, without the number
- * @param reason.ifListed whether to end only calls whose number is on a do-not-call list
- */
+/** See stop.sql. */
 export async function stopCalls(
   database: Lane,
   trx: Knex.Transaction,
@@ -297,7 +292,7 @@ export async function stopCalls(
   return (await statementsOf(database).stop([calls, state, now, detail, ifListed ? 1 : 0], undefined, trx)).changed;
 }
 
-/** Postpones due calls, which the transaction has locked, until calling hours or, according to `heldFor`, something else allows them. */
+/** See hold.sql. */
 export async function holdCalls(
   database: Lane,
   trx: Knex.Transaction,
