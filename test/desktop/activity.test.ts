@@ -64,6 +64,7 @@ describeBrowser("the console's lines about what happened", () => {
     await deleteUser(harness.direct.ports, operator, tenants.users.teammate, false);
     await page.goto(`${harness.core.url}/#/users/${tenants.users.teammate.id}`);
     await panel().getByText('The operator deleted the user Tom Teammate').waitFor();
+    await panel().getByText('This user was deleted.').waitFor();
   });
 
   it("tell a key's owner why someone else revoked it", async () => {

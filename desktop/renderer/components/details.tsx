@@ -78,7 +78,7 @@ export function NoDetails({ failure, gone, hasHistory = false, ...details }: NoD
   const events = list.state.value.view?.events ?? [];
   return (
     <Details {...details} title={events[0]?.subject.name ?? details.title}>
-      <p>{isGone ? gone : describeFailure(failure)}</p>
+      <p>{!isGone ? describeFailure(failure) : events[0]?.action === 'user.deleted' ? 'This user was deleted.' : gone}</p>
       <Events events={events} about={subject} />
     </Details>
   );
