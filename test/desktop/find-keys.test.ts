@@ -97,6 +97,9 @@ describeBrowser('the console, with many API keys,', () => {
     await harness.page.locator('tr.highlighted', { hasText: 'Found in a log' }).waitFor();
     await harness.page.getByText('Page 2 of 2').waitFor();
     await harness.page.getByRole('complementary', { name: /Found in a log/ }).waitFor();
+    // The details of another key are open then, so its row alone stands out.
+    await harness.page.getByRole('row', { name: /Key 0/ }).click();
+    await harness.page.locator('tr.highlighted').waitFor({ state: 'detached' });
     await harness.page.getByLabel('Search by name').fill('something else');
     await button('Which key is this?').click();
     await harness.page.getByLabel('Key value').fill(keyValue);

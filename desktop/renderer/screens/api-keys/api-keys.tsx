@@ -355,7 +355,7 @@ function KeyTable({ keys, matches, filters, selected, onSelect, onChange, onRevo
       getId={({ id }) => id}
       getName={({ name }) => name}
       getClass={(key) =>
-        `${hasExpired(key, now.value) || key.ownerDisabled ? 'dim' : ''} ${key.id === requestedKey.value?.id ? 'highlighted' : ''}`
+        `${hasExpired(key, now.value) || key.ownerDisabled ? 'dim' : ''} ${key.id === requestedKey.value?.id && ['', key.id].includes(filters.open) ? 'highlighted' : ''}`
       }
       sort={sort}
       onSort={(column) => onChange({ sort: sortAfterPress(sort, column, column === 'created' || column === 'used'), page: 0 })}
