@@ -491,7 +491,7 @@ function OptOutForm({ account: { id, name }, onClose }: { account: Tenancy; onCl
 
 /** Says who must not call the number of an entry. */
 function describeScope({ kind, name }: DoNotCallEntryView['scope']): string {
-  return kind === 'partner' ? `${name} and all its accounts` : name;
+  return kind === 'partner' ? 'All accounts' : name;
 }
 
 /** Says who added an entry, or that it came from a call. */
