@@ -5,8 +5,7 @@ import { groupByLane, inCallLanes } from '../engine/call-lanes.ts';
 import { inChunks, type Lane, required } from '../engine/database.ts';
 import { emptyLog } from '../engine/sqlite/sqlite.ts';
 import type { CallRow } from '../engine/tables.ts';
-import { callKey } from '../queue/call-stages.ts';
-import { cancelFound } from '../queue/queue.ts';
+import { type CallKeyPair, cancelFound, selectAmong } from '../queue/queue.ts';
 import { erasedColumns } from './retention.ts';
 
 /**
@@ -40,13 +39,8 @@ export function contactStore(database: Lane, atOnce = lookupBatchSize): ContactS
           const keys = chunk.map(({ campaignId, contactId }) => ({ campaign_id: campaignId, contact_id: contactId }));
           await lane.write.transaction(async (trx) => {
             cancelled += await cancelFound(lane, keys, { at, locked: 'wait' }, trx);
-            const ended = trx('calls').whereNotNull('ended_at');
-            const count = await ended
-              .whereIn(
-                callKey,
-                chunk.map(({ campaignId, contactId }) => [campaignId, contactId]),
-              )
-              .update(erasedColumns);
+            const pairs = chunk.map(({ campaignId, contactId }): CallKeyPair => [campaignId, contactId]);
+            const count = await selectAmong(trx, pairs).whereNotNull('ended_at').update(erasedColumns);
             if (count > 0) await recordAudit(trx, toEvent(count));
             erased += count;
           });
