@@ -572,9 +572,12 @@ function keyFinder(database: Lane, limitsByVersion: KnownLimits) {
   );
   return async (batch: Parameters<CallStore['findActive']>[0][]): Promise<FoundKey[]> => {
     const { rows } = await findKey(batch.map(({ digest, at }, n) => [n, digest, at]));
-    const found = rows.map(({ n, is_active: isActive, expires_at: end, limits_version: version }) => {
-      const expiresAt = end == null ? null : instant(Number(end));
-      return { n: Number(n), expiresAt, limits: isActive ? limitsByVersion.get(version) : unknownKey.limits };
+    const keysFound: [n: number, isActive: boolean, end: number | null, limitsVersion: string | null][] = JSON.parse(
+      String(rows[0]?.['found']),
+    );
+    const found = keysFound.map(([n, isActive, end, version]) => {
+      const expiresAt = end === null ? null : instant(end);
+      return { n, expiresAt, limits: isActive ? limitsByVersion.get(version) : unknownKey.limits };
     });
     const unread = found.flatMap(({ n, limits }) => (limits === undefined ? (batch[n]?.digest ?? []) : []));
     const read = unread.length === 0 ? { rows: [] } : await readLimits(unread.map((digest) => [digest]));

@@ -17,10 +17,14 @@ export function readSql(near: string, name: string, dialect: Dialect, parts: Rea
   return fill(text, parts);
 }
 
-/** How each database writes a statement's one parameter, the rows in it, the rows in its first item, and the locks of what's selected. */
+/** How each database writes a statement's one parameter, the rows in it, the rows in its first item, the locks of what's selected, and JSON. */
 const dialects: Readonly<Record<Dialect, Readonly<Record<string, string>>>> = {
-  sqlite: { given: '?1', rows: 'jsonb_each(?1) AS e', firstRows: `jsonb_each(?1, '$[0]') AS e`, forUpdate: '', skipLocked: '' },
+  sqlite: {
+    ...{ given: '?1', rows: 'jsonb_each(?1) AS e', firstRows: `jsonb_each(?1, '$[0]') AS e`, forUpdate: '', skipLocked: '' },
+    ...{ jsonArray: 'json_array', jsonGroup: 'json_group_array' },
+  },
   postgres: {
+    ...{ jsonArray: 'json_build_array', jsonGroup: 'json_agg' },
     given: '$1::jsonb',
     rows: 'jsonb_array_elements($1::jsonb) AS e(value)',
     firstRows: 'jsonb_array_elements($1::jsonb->0) AS e(value)',
