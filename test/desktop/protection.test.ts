@@ -56,6 +56,7 @@ describeBrowser("the console's Protection screen", () => {
     await openAs('partner');
     await add('0049 30 12345678\nnobody\n00493012345679');
     await page.getByText('Line 2: nobody: Must be a phone number.').waitFor();
+    expect(await harness.direct.storage.database.read('do_not_call')).to.deep.equal([]);
     await page.getByLabel('Phone numbers').fill('0049 30 12345678\n00493012345679');
     await button('Add').click();
     await button('Close').click();
@@ -110,13 +111,6 @@ describeBrowser("the console's Protection screen", () => {
       '+493012345678',
       '+493012345679',
     ]);
-  });
-
-  it('quotes invalid numbers in the error, and adds none', async () => {
-    await openAs('partner');
-    await add('+49 30 12345678\n12');
-    await harness.page.getByText(/^Line 2: 12: Must be a phone number with/).waitFor();
-    expect(await harness.direct.storage.database.read('do_not_call')).to.deep.equal([]);
   });
 
   it('lets account users add numbers to their account, but not remove them', async () => {

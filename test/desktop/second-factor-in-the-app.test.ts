@@ -1,15 +1,17 @@
+import { expect } from 'chai';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
-import { button, type ConsoleHarness, openConsole, setUpUseAndRecover, signInAs } from '../support/console-harness.ts';
+import { button, type ConsoleHarness, enterCode, enterPassword, home, setUp, sharedConsole, signInAs } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 import { authenticator } from '../support/second-factor.ts';
 import { password } from '../support/tenants.ts';
 
 describeDesktop('a second factor in the app', () => {
+  const open = sharedConsole();
   let harness: ConsoleHarness;
   let clock: FakeClock;
   beforeEach(async () => {
     clock = fakeClock();
-    harness = await openConsole({ clock });
+    harness = await open(clock);
   });
   afterEach(() => harness.close());
 
@@ -24,20 +26,6 @@ describeDesktop('a second factor in the app', () => {
     await page.getByRole('img', { name: 'QR code for your authenticator app' }).waitFor();
   }
 
-  it("doesn't keep the window open if the session ended while it was being set up", async () => {
-    const { page, direct } = harness;
-    await showQrCode();
-    await page.getByLabel('Code', { exact: true }).fill('000000');
-    await direct.storage.database.write('sessions').delete();
-    // The dialog also appears by itself when the list reloads, and then the form's button can't be clicked.
-    await page.keyboard.press('Enter');
-    await button(page, 'Discard and sign out').click();
-    await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor();
-    const closed = page.waitForEvent('close');
-    await closeWindow();
-    await closed;
-  });
-
   it('makes the app ask before the window closes while the recovery codes are visible', async () => {
     const { page } = harness;
     await showQrCode();
@@ -51,6 +39,46 @@ describeDesktop('a second factor in the app', () => {
   });
 
   it('is set up, used at sign-in, replaced by a recovery code, and turned off', async () => {
-    await setUpUseAndRecover(harness, clock);
+    const { page, tenants } = harness;
+    await signInAs(harness, 'partner');
+    await button(page, 'Your account').click();
+    await button(page, 'Set up second factor…').click();
+    const { app, recoveryCodes } = await setUp(page, clock);
+    expect(recoveryCodes).to.have.length(10);
+    await button(page, 'Sign out').click();
+
+    await enterPassword(page, tenants.users.partner.email);
+    await page.getByRole('heading', { name: 'Enter your code' }).waitFor();
+    await enterCode(page, '000000');
+    await page.getByText('This code isn’t valid').waitFor();
+    await enterCode(page, app.code());
+    await home(page);
+    await button(page, 'Sign out').click();
+
+    await enterPassword(page, tenants.users.partner.email);
+    await enterCode(page, recoveryCodes[0] ?? '');
+    await home(page);
+
+    await button(page, 'Your account').click();
+    await button(page, 'Turn off second factor…').click();
+    await page.getByLabel('Code', { exact: true }).fill(recoveryCodes[1] ?? '');
+    await button(page, 'Turn off').click();
+    await page.getByRole('alertdialog').waitFor({ state: 'detached' });
+    await button(page, 'Your account').click();
+    await button(page, 'Set up second factor…').waitFor();
+  });
+
+  it("doesn't keep the window open if the session ended while it was being set up", async () => {
+    const { page, direct } = harness;
+    await showQrCode();
+    await page.getByLabel('Code', { exact: true }).fill('000000');
+    await direct.storage.database.write('sessions').delete();
+    // The dialog also appears by itself when the list reloads, and then the form's button can't be clicked.
+    await page.keyboard.press('Enter');
+    await button(page, 'Discard and sign out').click();
+    await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor();
+    const closed = page.waitForEvent('close');
+    await closeWindow();
+    await closed;
   });
 });

@@ -1,4 +1,3 @@
-import { expect } from 'chai';
 import type { Locator, Page } from 'playwright-core';
 import type { Clock } from '../../core/domain/ports.ts';
 import type { FakeClock } from './clock.ts';
@@ -228,37 +227,4 @@ export async function setUp(page: Page, clock: FakeClock): Promise<{ app: Authen
   await codes.waitFor({ state: 'detached' });
   passTime(clock);
   return { app, recoveryCodes };
-}
-
-/** Sets up an authenticator app as a user, signs in with it, loses it, and signs in with a recovery code. */
-export async function setUpUseAndRecover(
-  { page, core, tenants }: Pick<ConsoleHarness, 'page' | 'core' | 'tenants'>,
-  clock: FakeClock,
-): Promise<void> {
-  await signInAs({ page, core, tenants }, 'partner');
-  await button(page, 'Your account').click();
-  await button(page, 'Set up second factor…').click();
-  const { app, recoveryCodes } = await setUp(page, clock);
-  expect(recoveryCodes).to.have.length(10);
-  await button(page, 'Sign out').click();
-
-  await enterPassword(page, tenants.users.partner.email);
-  await page.getByRole('heading', { name: 'Enter your code' }).waitFor();
-  await enterCode(page, '000000');
-  await page.getByText('This code isn’t valid').waitFor();
-  await enterCode(page, app.code());
-  await home(page);
-  await button(page, 'Sign out').click();
-
-  await enterPassword(page, tenants.users.partner.email);
-  await enterCode(page, recoveryCodes[0] ?? '');
-  await home(page);
-
-  await button(page, 'Your account').click();
-  await button(page, 'Turn off second factor…').click();
-  await page.getByLabel('Code', { exact: true }).fill(recoveryCodes[1] ?? '');
-  await button(page, 'Turn off').click();
-  await page.getByRole('alertdialog').waitFor({ state: 'detached' });
-  await button(page, 'Your account').click();
-  await button(page, 'Set up second factor…').waitFor();
 }
