@@ -122,13 +122,15 @@ export function summarizeHours(rules: readonly HoursRule[]): string {
 
 const shownDates = 3;
 
+const never = 'never';
+
 /** Describes the hours of a week: "Monday to Friday 09:00–12:00 and 13:00–18:00, Saturday 10:00–14:00". */
 function describeWeek(days: Week['days']): string {
   const open = Map.groupBy(
     days.filter(({ windows }) => windows.length > 0),
     ({ windows }) => inWords(windows.map((window) => formatWindows([window]))),
   );
-  return open.size === 0 ? 'never' : Array.from(open, ([hours, same]) => `${describeDays(same.map(({ day }) => day))} ${hours}`).join(', ');
+  return open.size === 0 ? never : Array.from(open, ([hours, same]) => `${describeDays(same.map(({ day }) => day))} ${hours}`).join(', ');
 }
 
 /** Names days of a week: "Monday to Friday", "Monday and Wednesday". */
@@ -195,22 +197,16 @@ function describeUnknownZone({ zones }: CheckedNumberView): string {
 }
 
 /**
- * Says when the number may be called, and in which zones: "between 09:00 and 20:00 in each of 2 possible zones". Null if no hours apply.
+ * Says when the number may be called, and in which zones: "Monday 09:00–20:00 in each of 2 possible zones". Null if no hours apply.
  */
 export function describeHours({ rules, zones, zoneNames }: CheckedNumberView): string | null {
   if (rules.length === 0) return null;
   const [week] = toWeeks(rules);
-  const hours = new Set(week?.days.filter(({ windows }) => windows.length > 0).map(({ windows }) => formatWindows(windows)));
-  const [windows] = hours;
+  const hours = describeWeek(week?.days ?? []);
   const opensOnDates = rules.some(({ date, closed }) => date !== undefined && !closed);
-  const text = windows === undefined ? (opensOnDates ? 'only on some dates' : 'never') : describeOpen(windows, hours.size > 1);
+  const text = hours === never && opensOnDates ? 'only on some dates' : hours;
   const prefixes = week && !week.prefixes.includes('') ? ` (${describePrefixes(week.prefixes, false).toLowerCase()})` : '';
   return `${text} ${describeZones(zones, zoneNames)}${prefixes}`;
-}
-
-function describeOpen(windows: string, variesByDay: boolean): string {
-  if (variesByDay) return 'different hours on different days';
-  return windows.includes(',') ? windows : `between ${windows.replace('–', ' and ')}`;
 }
 
 /** Says when calling hours next open, in the person's zone if it's known. @param ownZone used if there are several possible zones */

@@ -202,20 +202,20 @@ describe('the text about a checked number', () => {
   };
 
   it('shows that several zones are possible', () => {
-    expect(describeHours(checked)).to.equal('between 09:00 and 20:00 in each of 2 possible zones');
+    expect(describeHours(checked)).to.equal('Monday to Friday 09:00–20:00 in each of 2 possible zones');
   });
 
   it('names a known zone', () => {
-    expect(describeHours({ ...checked, zones: 1, zoneNames: ['Europe/Berlin'] })).to.equal('between 09:00 and 20:00 in Europe/Berlin');
+    expect(describeHours({ ...checked, zones: 1, zoneNames: ['Europe/Berlin'] })).to.equal('Monday to Friday 09:00–20:00 in Europe/Berlin');
     expect(describeHours({ ...checked, rules: [] })).to.equal(null);
   });
 
-  it("says that hours differ by day, that they're open on some dates only, or that they're never open", () => {
+  it("says how hours differ by day, that they're open on some dates only, or that they're never open", () => {
     const closed: HoursRule = { prefix: '', days: [...weekdays], closed: true };
     const holiday = { prefix: '', date: '2026-12-25' };
     const describe = (...rules: HoursRule[]) => describeHours({ ...checked, zones: 1, zoneNames: ['Europe/Berlin'], rules });
     const [monday, tuesday] = [rule('', '09:00', '20:00', ['mon']), rule('', '10:00', '20:00', ['tue'])];
-    expect(describe(monday, tuesday)).to.equal('different hours on different days in Europe/Berlin');
+    expect(describe(monday, tuesday)).to.equal('Monday 09:00–20:00, Tuesday 10:00–20:00 in Europe/Berlin');
     expect(describe(closed, { ...holiday, from: '09:00', to: '12:00' })).to.equal('only on some dates in Europe/Berlin');
     expect(describe(closed, { ...holiday, closed: true })).to.equal('never in Europe/Berlin');
   });
