@@ -24,6 +24,13 @@ describe('a new password', () => {
     });
   }
 
+  it("can't be little more than the domain of the user's address", async () => {
+    const user = { email: 'ada@harbour-dental.test' };
+    for (const password of ['harbour-dental.test', 'HarbourDental1'])
+      expect(await check(password, user), password).to.contain('the email address');
+    expect(await check('harbour dental opens at nine', user)).to.contain('no problem');
+  });
+
   it('can be anything else, of any characters', async () => {
     for (const password of [
       'correct horse battery staple',

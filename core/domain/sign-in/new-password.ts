@@ -17,8 +17,8 @@ const shortName = 3;
  */
 export async function requireGoodPassword({ serverName }: Ports, { email }: Pick<User, 'email'>, password: string, path: string) {
   const folded = foldText(password);
-  const [user = ''] = email.split('@', 1);
-  if (mentions(folded, email) || (mentions(folded, user) && isShortWithout(folded, user)))
+  const [user = '', host = ''] = email.split('@');
+  if (mentions(folded, email) || [user, host, ...labels(host)].some((each) => mentions(folded, each) && isShortWithout(folded, each)))
     throw invalidField(path, 'The password must not contain the email address, because attackers try that first.');
   if (['callkey', serverName, ...labels(serverName)].some((each) => mentions(folded, each)))
     throw invalidField(path, "The password must not contain the server's name, because attackers try that first.");
