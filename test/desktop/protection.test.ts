@@ -70,6 +70,22 @@ describeBrowser("the console's Protection screen", () => {
     expect(await harness.direct.storage.database.read('do_not_call')).to.deep.equal([]);
   });
 
+  it('says how many numbers were added if a later part of a long list fails', async () => {
+    const { page } = harness;
+    await openAs('partner');
+    let requests = 0;
+    await page.route('**/console/do-not-call', (route) => {
+      requests += route.request().method() === 'POST' ? 1 : 0;
+      return requests === 2 ? route.fulfill({ status: 502 }) : route.continue();
+    });
+    await add(Array.from({ length: 150 }, (_, n) => `+49301234${1000 + n}`).join('\n'));
+    await page.getByText('Added 100 of 150 numbers so far.').waitFor();
+    await page.getByRole('alert').first().waitFor();
+    await page.unrouteAll();
+    await button('Add').click();
+    await page.getByText('Added 50 numbers. 100 numbers were already on the list.').first().waitFor();
+  });
+
   it('says how many numbers a long list has, and how many match', async () => {
     const { page } = harness;
     await openAs('partner');
