@@ -65,10 +65,10 @@ export type TargetUser = Pick<User, 'id'> & { signInVersion?: SignInVersion };
 /** An identity at an OpenID Connect provider. Only both fields together identify someone. */
 export type Subject = { issuer: string; subject: string };
 
-/** The identity at the provider that signs in as this user. */
+/** The identity that signs in as this user. */
 export type Link = Subject & { linkedAt: Millis };
 
-/** What a user proved in order to start a session: the password, a code after the password, or a linked identity at a provider. */
+/** What a user proved in order to start a session: the password, a code after the password, or a linked identity. */
 export type Proof =
   | Pick<Credentials, 'user' | 'hasSecondFactor' | 'signInVersion'>
   | { halfOpen: { id: Digest; data: Session }; code: string; vouched: string | null }
@@ -107,7 +107,7 @@ export type Session = {
   user: User;
   tenancy: Tenancy | null;
   passwordChangeDue: boolean;
-  /** The provider that the user signed in with; null for a password. */
+  /** The identity provider that the user signed in with; null for a password. */
   issuer: string | null;
   /** Whether the user was linked to the identity right before this session began, so they haven't used this account before. */
   beganWithLink: boolean;

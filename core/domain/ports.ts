@@ -559,8 +559,8 @@ export type UserStore = {
    */
   setPassword(user: TargetUser, password: NewPassword, event: AuditEvent): Promise<boolean>;
   /**
-   * Changes the user's name, type, account and partner. Ends the user's sessions, unless only the name changes. The access of the user's keys changes immediately. If there are more than a
-   * thousand keys, the lists that show them change in batches.
+   * Changes the user's name, type, account and partner. Ends the user's sessions, unless only the name changes. The access of the user's
+   * keys changes immediately. If there are more than a thousand keys, the lists that show them change in batches.
    *
    * @param before the values that the user must still have
    * @returns false, without changing anything, if someone else has changed the user, or the user doesn't exist
@@ -651,7 +651,7 @@ export type ImportStore = {
   /** Returns the external IDs of the users with these email addresses, by address; null for a user who wasn't imported. */
   findEmails(emails: readonly string[]): Promise<Map<string, string | null>>;
   /**
-   * Writes an entire step or nothing. A user who gets another email address loses the link to an identity at the provider.
+   * Writes an entire step or nothing. A user who gets another email address loses the link to an identity.
    *
    * @returns what changed users have lost, by their IDs
    * @throws Problem `conflict` if something else has changed the same entities since they were read
@@ -740,12 +740,12 @@ export type SessionStore = {
 export type LinkStore = {
   find(subject: Subject): Promise<{ user: User; disabledAt: Millis | null; signInVersion: SignInVersion } | null>;
   /**
-   * Links a user, and replaces a link to another provider. If the user's password was handed out, also ends it and removes the second
-   * factor, because they may be someone else's.
+   * Links a user, and replaces a link to another identity provider. If the user's password was handed out, also ends it and removes the
+   * second factor, because they may be someone else's.
    *
    * @param keepsPassword whether the person has proved that they chose the password
-   * @returns false if the user is linked to another identity at this provider, this identity belongs to another user, the way in which the
-   * user signs in has changed, or the user is disabled
+   * @returns false if the user is linked to another identity there, this identity belongs to another user, the way in which the user signs
+   * in has changed, or the user is disabled
    */
   create(user: TargetUser, subject: Subject, keepsPassword: boolean, event: AuditEvent): Promise<boolean>;
   /** Deletes a user's link. @returns false, without changing anything, if the user isn't linked, or isn't as expected */

@@ -7,11 +7,11 @@ import type { OidcConfig } from './start/config.ts';
 type Client = typeof OpenidClient;
 type Metadata = OpenidClient.ServerMetadata;
 
-/** In seconds. How long one request to the provider may take. */
+/** In seconds. How long one request to the identity provider may take. */
 const timeout = 5;
-/** In ms. How long the provider's discovery document is used before it's requested again. */
+/** In ms. How long the identity provider's discovery document is used before it's requested again. */
 const metadataLife = 600_000;
-/** In seconds. How far the provider's clock may be off. Kerberos allows the same difference. */
+/** In seconds. How far the identity provider's clock may be off. Kerberos allows the same difference. */
 const clockTolerance = 300;
 
 /**
@@ -20,12 +20,12 @@ const clockTolerance = 300;
  */
 const logged = { max: 20, interval: 10_000 };
 
-/** The provider's error responses that are caused by the user. */
+/** The identity provider's error responses that are caused by the user. */
 const cancelledByUser: readonly unknown[] = ['access_denied', 'login_required', 'consent_required', 'interaction_required'];
 
 /**
- * The company's provider, implemented with `openid-client`. Its discovery document is requested only when someone signs in, and again if
- * there was no response, so that a provider that's down doesn't keep a core from starting.
+ * The company's identity provider, implemented with `openid-client`. Its discovery document is requested only when someone signs in, and
+ * again if there was no response, so that one that's down doesn't keep a core from starting.
  */
 export function openIdentityProvider(config: OidcConfig, { clock, log }: { clock: Clock; log: Logger }): IdentityProvider {
   const { issuer, clientId, clientSecret, name, publicUrl } = config;
@@ -42,7 +42,7 @@ export function openIdentityProvider(config: OidcConfig, { clock, log }: { clock
       if (lines.count <= logged.max) log.warn({ issuer, ...fields }, 'sign-in with the provider failed');
     };
   }
-  // Each has its own limit, so that made-up callbacks don't hide the provider's failures.
+  // Each has its own limit, so that made-up callbacks don't hide the identity provider's failures.
   const warn = createWarning();
   const warnOfCallback = createWarning();
 
@@ -65,8 +65,8 @@ export function openIdentityProvider(config: OidcConfig, { clock, log }: { clock
   }
 
   /**
-   * Creates a new configuration for each use, so that the provider's keys, which are cached in it, are read again. The provider may have
-   * just replaced them.
+   * Creates a new configuration for each use, so that the identity provider's keys, which are cached in it, are read again. They may have
+   * just been replaced.
    */
   async function configure(client: Client): Promise<OpenidClient.Configuration> {
     const metadata = await discover(client);
@@ -80,13 +80,13 @@ export function openIdentityProvider(config: OidcConfig, { clock, log }: { clock
     return configuration;
   }
 
-  /** Without the first check, the library would accept a token with any signature if it came directly from the provider. */
+  /** Without the first check, the library would accept a token with any signature if it came directly from the identity provider. */
   function listChecks(client: Client): ((configuration: OpenidClient.Configuration) => void)[] {
     const isOnThisMachine = issuer.startsWith('http:');
     return [client.enableNonRepudiationChecks, ...(isOnThisMachine ? [client.allowInsecureRequests] : [])];
   }
 
-  /** The library checks all of this again, but may have to ask the provider for its discovery document first. */
+  /** The library checks all of this again, but may have to ask the identity provider for its discovery document first. */
   function checkCallback(query: string, { state }: FlowSecrets): void {
     const answer = new URLSearchParams(query);
     const [from, error] = [answer.get('iss'), answer.get('error')];
@@ -169,7 +169,7 @@ function invalid(message: string): IdentityProviderError {
   return new IdentityProviderError('refused', message);
 }
 
-/** The codes of openid-client and oauth4webapi for a response that a working provider wouldn't send. */
+/** The codes of openid-client and oauth4webapi for a response that a working identity provider wouldn't send. */
 const unreachableCodes: readonly unknown[] = [
   'OAUTH_TIMEOUT',
   'OAUTH_RESPONSE_IS_NOT_JSON',
@@ -190,7 +190,7 @@ function isErrorCode(text: string): boolean {
   return /^\w{1,50}$/.test(text);
 }
 
-/** Returns the library's own message, which doesn't quote the provider's response. */
+/** Returns the library's own message, which doesn't quote the identity provider's response. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown error';
   const { cause } = error;

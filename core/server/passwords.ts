@@ -5,7 +5,7 @@ import { toNfc } from '#contract/text/text.ts';
 import { FairQueue, inOrder } from '../domain/fair-queue.ts';
 import type { Attempt, Passwords, Randomness } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import { toNetworks, toProvider } from '../domain/sign-in/throttle.ts';
+import { toLargeNetwork, toNetworks } from '../domain/sign-in/throttle.ts';
 
 /** OWASP Password Storage Cheat Sheet: argon2id with 19 MiB of memory, two passes and one lane. */
 const recommended = { memoryCost: 19 * 1024, timeCost: 2 };
@@ -87,7 +87,7 @@ class PasswordQueue {
   async inTurn<Prepared, Result>({ email, address, vouched }: Attempt, turn: Turn<Prepared, Result>): Promise<Result> {
     const waiting =
       vouched === null
-        ? this.#strangers.wait([toProvider(address), ...toNetworks(address).toReversed()])
+        ? this.#strangers.wait([toLargeNetwork(address), ...toNetworks(address).toReversed()])
         : this.#vouched.wait([email, vouched]);
     if (!this.#isRunning) this.#isRunning = this.#startNext();
     if ((await waiting) !== 'turn')

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { toNetworks, toProvider } from '../../core/domain/sign-in/throttle.ts';
+import { toLargeNetwork, toNetworks } from '../../core/domain/sign-in/throttle.ts';
 
 describe("an address's networks", () => {
-  for (const [address, networks, provider] of [
+  for (const [address, networks, large] of [
     ['192.0.2.130', ['192.0.2.130', '192.0.2/24'], '192.0/16'],
     ['2001:db8:1:203::9', ['20010db800010203/64', '20010db8000102/56', '20010db80001/48'], '20010db8/32'],
     ['::1', ['0000000000000000/64', '00000000000000/56', '000000000000/48'], '00000000/32'],
@@ -10,8 +10,8 @@ describe("an address's networks", () => {
     // A closed connection has no address.
     ['', ['', '/24'], '/16'],
   ] as const) {
-    it(`are ${networks.join(', ')}, each with ${provider}`, () => {
-      expect([toNetworks(address), toProvider(address)]).to.deep.equal([networks, provider]);
+    it(`are ${networks.join(', ')}, each in ${large}`, () => {
+      expect([toNetworks(address), toLargeNetwork(address)]).to.deep.equal([networks, large]);
     });
   }
 });

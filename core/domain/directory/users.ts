@@ -32,7 +32,7 @@ export const oneTimePasswordNote = 'This password is shown only once. It works f
 
 /**
  * Returns the start of the last `awayDays` days. Users who haven't signed in since then may have left the company, and removing them at the
- * provider doesn't revoke their keys.
+ * identity provider doesn't revoke their keys.
  */
 export function awaySince(now: Millis): Millis {
   return plus(now, -limits.awayDays * oneDay);
@@ -396,7 +396,7 @@ export async function changePassword(
   else await checkCurrent(ports, actor, user, currentPassword, newPassword);
   await requireCode(ports, actor, user, code);
   const event = userEvent(ports, actor, 'password.changed', user);
-  // If the provider vouches for the session, no one else chose this password.
+  // If the identity provider vouches for the session, no one else chose this password.
   const stored = { hash: await ports.passwords.hash(newPassword), expiresAt: null, ...(issuer === null ? {} : { isHandedOut: false }) };
   const changed = await ports.stores.users.setPassword({ id: user.id, signInVersion }, stored, event);
   if (!changed) throw wrongCurrentPassword();

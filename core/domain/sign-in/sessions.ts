@@ -138,7 +138,7 @@ export async function resumeSession(ports: Ports, id: Digest): Promise<Session |
   return session;
 }
 
-/** Whether the way in which the user signed in is still allowed. Without this check, users of a removed provider would stay signed in. */
+/** Whether the way in which the user signed in is still allowed. Otherwise, users of a removed identity provider would stay signed in. */
 function isAllowed({ passwordSignIn, identityProvider }: Ports, { issuer }: Session): boolean {
   return issuer === null ? passwordSignIn : issuer === identityProvider?.issuer;
 }

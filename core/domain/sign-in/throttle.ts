@@ -277,7 +277,7 @@ export function toNetworks(address: string): string[] {
  * Returns a network of the size that an internet provider or a large organization has. There's no counter for it, because that could lock
  * out many users. But in the queue for passwords, all addresses in it share its turns.
  */
-export function toProvider(address: string): string {
+export function toLargeNetwork(address: string): string {
   return address.includes(':') ? (toPrefixes(toGroups(address), [32])[0] ?? '') : ipv4Prefix(address, 2);
 }
 

@@ -83,7 +83,7 @@ export function sessionStore({ console: { read, write }, background }: Lanes): S
         user: toUser(row),
         // Ignore the selected tenancy of a user who is no longer staff.
         tenancy: row.user_type === 'staff' ? toTenancy(row) : null,
-        // Someone who has signed in with the provider doesn't need to choose a password.
+        // Someone who has signed in with the identity provider doesn't need to choose a password.
         passwordChangeDue: row.issuer === null && row.password_expires_at !== null,
         issuer: row.issuer,
         beganWithLink: row.began_with_link !== null,
