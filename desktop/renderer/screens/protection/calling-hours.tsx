@@ -1,4 +1,4 @@
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { type HoursRule, hoursRulesSchema, type Weekday, weekdays } from '#contract/protection/calling-hours.ts';
 import type { CallingHoursView } from '#contract/protection/protection.ts';
 import { parseJson } from '#contract/text/json.ts';
@@ -191,13 +191,11 @@ function EditHours({ tenancy: { kind, id, name }, hours, list, onSaved, onClose 
   const [fileProblem, setFileProblem] = useState<string | null>(null);
   const isOutdated = JSON.stringify(saved) !== JSON.stringify(opened);
   const rules = toRules(draft);
-  const noDays = rules.flatMap(({ date }, index) => (date === undefined || isDay(date) ? [] : [[`rules.${index}`, dayProblem] as const]));
   const inForce = rules.length === 0 ? (inherited?.rules ?? []) : rules;
   return (
     <FormDialog
       title={`Calling hours for ${name}`}
       isWide="very"
-      problems={Object.fromEntries(noDays)}
       act={() => saveRules(list, () => window.callkey.request('setCallingHours', { scope: kind, id, rules, version }))}
       lookUp={() =>
         lookUpChange(
@@ -245,7 +243,6 @@ function EditHours({ tenancy: { kind, id, name }, hours, list, onSaved, onClose 
 function Weeks({ draft, onChange }: { draft: Draft; onChange: (draft: Draft) => void }) {
   const { noteInput } = useForm();
   const { weeks, dates } = draft;
-  const [added, setAdded] = useState('');
   const change = (changes: Partial<Draft>) => {
     noteInput();
     onChange({ ...draft, ...changes });
@@ -268,7 +265,6 @@ function Weeks({ draft, onChange }: { draft: Draft; onChange: (draft: Draft) => 
             <RuleFields
               key={at}
               name={`rules.${(starts[index] ?? 0) + at}`}
-              isNew={`rules.${(starts[index] ?? 0) + at}` === added}
               rule={rule}
               onChange={(changed) => changeWeek(index, { prefix, rules: rules.with(at, changed) })}
               onRemove={() => changeWeek(index, { prefix, rules: rules.toSpliced(at, 1) })}
@@ -276,9 +272,9 @@ function Weeks({ draft, onChange }: { draft: Draft; onChange: (draft: Draft) => 
           ))}
           <button
             type="button"
-            onClick={() => {
-              setAdded(`rules.${(starts[index] ?? 0) + rules.length}`);
+            onClick={({ currentTarget }) => {
               changeWeek(index, { prefix, rules: [...rules, nextWindow(rules.at(-1) ?? firstRule)] });
+              focusAdded(() => currentTarget.previousElementSibling);
             }}
           >
             <Icon name="plus" /> Add hours
@@ -295,7 +291,6 @@ function Weeks({ draft, onChange }: { draft: Draft; onChange: (draft: Draft) => 
             <RuleFields
               key={at}
               name={`rules.${firstDate + at}`}
-              isNew={`rules.${firstDate + at}` === added}
               rule={rule}
               onChange={(changed) => change({ dates: dates.with(at, changed) })}
               onRemove={() => change({ dates: dates.toSpliced(at, 1) })}
@@ -304,14 +299,20 @@ function Weeks({ draft, onChange }: { draft: Draft; onChange: (draft: Draft) => 
         </fieldset>
       )}
       <div class="row">
-        <button type="button" onClick={() => change({ weeks: [...weeks, weeks.length === 0 ? lastWeek : { ...lastWeek, prefix: '+' }] })}>
+        <button
+          type="button"
+          onClick={({ currentTarget: { parentElement } }) => {
+            change({ weeks: [...weeks, weeks.length === 0 ? lastWeek : { ...lastWeek, prefix: '+' }] });
+            focusAdded(() => parentElement?.parentElement?.children[weeks.length]);
+          }}
+        >
           <Icon name="plus" /> {weeks.length === 0 ? 'Add hours' : 'Add hours for other numbers'}
         </button>
         <button
           type="button"
-          onClick={() => {
-            setAdded(`rules.${firstDate + dates.length}`);
+          onClick={({ currentTarget: { parentElement } }) => {
             change({ dates: [...dates, { ...neighbor, date: '' }] });
+            focusAdded(() => parentElement?.previousElementSibling?.lastElementChild);
           }}
         >
           <Icon name="plus" /> Add a date
@@ -319,6 +320,11 @@ function Weeks({ draft, onChange }: { draft: Draft; onChange: (draft: Draft) => 
       </div>
     </div>
   );
+}
+
+/** Moves to the first field of what was just added, once it's there. */
+function focusAdded(find: () => Element | null | undefined): void {
+  queueMicrotask(() => find()?.querySelector('input')?.select());
 }
 
 function Prefix({ prefix, onChange }: { prefix: string; onChange: (prefix: string) => void }) {
@@ -335,19 +341,15 @@ function Prefix({ prefix, onChange }: { prefix: string; onChange: (prefix: strin
   );
 }
 
-/** @property isNew whether the user has just added it, so that they can fill it in */
-type RuleFieldsProps = { name: string; isNew: boolean; rule: HoursRule; onChange: (rule: HoursRule) => void; onRemove: () => void };
+type RuleFieldsProps = { name: string; rule: HoursRule; onChange: (rule: HoursRule) => void; onRemove: () => void };
 
-function RuleFields({ name, isNew, rule, onChange, onRemove }: RuleFieldsProps) {
+function RuleFields({ name, rule, onChange, onRemove }: RuleFieldsProps) {
   const error = useFieldError(name);
   const { prefix, days, date, from, to, closed } = rule;
   const when = days ? { days } : { date };
-  const ref = useRef<HTMLFieldSetElement>(null);
-  useLayoutEffect(() => {
-    if (isNew) ref.current?.querySelector('input')?.select();
-  }, [isNew]);
+  const isWrongDay = error !== null && !days && !isDay(date ?? '');
   return (
-    <fieldset ref={ref} class="row rule" aria-invalid={error === null ? undefined : 'true'} tabIndex={error === null ? undefined : -1}>
+    <fieldset class="row rule" aria-invalid={error === null ? undefined : 'true'} tabIndex={error === null ? undefined : -1}>
       <legend class="visually-hidden">Rule</legend>
       {days ? (
         <span class="row days">
@@ -368,7 +370,7 @@ function RuleFields({ name, isNew, rule, onChange, onRemove }: RuleFieldsProps) 
           <DayInput
             label="Date"
             min={today()}
-            aria-invalid={error !== null && !isDay(date ?? '') ? 'true' : undefined}
+            aria-invalid={isWrongDay ? 'true' : undefined}
             value={date ?? ''}
             onInput={(day) => onChange({ ...rule, date: day })}
           />
@@ -396,7 +398,7 @@ function RuleFields({ name, isNew, rule, onChange, onRemove }: RuleFieldsProps) 
       <button type="button" class="quiet icon-only end" aria-label="Remove this rule" data-tip="Remove" onClick={onRemove}>
         <Icon name="trash" />
       </button>
-      {error !== null && <p class="error">{error}</p>}
+      {error !== null && <p class="error">{isWrongDay ? dayProblem : error}</p>}
     </fieldset>
   );
 }
