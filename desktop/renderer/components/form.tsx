@@ -432,7 +432,7 @@ export function Select<Name extends string>({ value, options, onChange, ...bindi
   );
 }
 
-type CodeFieldProps = Pick<InputProps, 'value' | 'onInput' | 'autofocus'> & { hint?: string };
+type CodeFieldProps = Pick<ComponentProps<typeof TextField>, 'value' | 'onInput' | 'autofocus' | 'inputMode'> & { hint?: string };
 
 const usualHint = 'From your authenticator app. If you’ve lost it, enter one of your recovery codes.';
 

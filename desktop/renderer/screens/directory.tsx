@@ -329,20 +329,13 @@ function EntryDetails({ entry, session, onRename, onDelete, onShow, onClose }: E
 
 /** Switches staff to a partner or an account, or opens a campaign's calls for any user. */
 function OpenLink({ entry: { kind, id, account }, isStaff }: { entry: Entry; isStaff: boolean }) {
-  if (kind === 'campaign') {
-    const tenancy = isStaff && account ? ({ kind: 'account', id: account.id } as const) : undefined;
-    return (
-      <a class="button primary" href={formatAddress('calls', { campaign: id }, tenancy)}>
-        Open calls
-      </a>
-    );
-  }
+  const isCampaign = kind === 'campaign';
+  if (!isCampaign && !isStaff) return null;
+  const calls = () => formatAddress('calls', { campaign: id }, isStaff && account ? { kind: 'account', id: account.id } : undefined);
   return (
-    isStaff && (
-      <a class="button primary" href={formatAddress('api-keys', {}, { kind, id })}>
-        Open
-      </a>
-    )
+    <a class="button primary" href={isCampaign ? calls() : formatAddress('api-keys', {}, { kind, id })}>
+      {isCampaign ? 'Open calls' : 'Open'}
+    </a>
   );
 }
 

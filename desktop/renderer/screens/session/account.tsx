@@ -286,17 +286,7 @@ function AppStep({ enrolled: { secret, uri }, cancel, onCancel, onDone }: AppSte
         <code class="totp-secret">{secret.replace(/.{4}(?=.)/g, '$& ')}</code>
         <ProtectionHint />
       </div>
-      <TextField
-        name="code"
-        label="Code"
-        hint="Six digits"
-        inputMode="numeric"
-        autocomplete="one-time-code"
-        spellcheck={false}
-        value={code}
-        onInput={setCode}
-        autofocus
-      />
+      <CodeField hint="Six digits" inputMode="numeric" value={code} onInput={setCode} autofocus />
       <FormError />
       <FormActions verb="Turn on" verbing="Checking…" cancel={cancel} onCancel={onCancel} />
     </Form>
