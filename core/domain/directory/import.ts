@@ -43,8 +43,8 @@ export class ImportInterrupted extends Error {
 
 /**
  * Creates and changes the entities in the file, and nothing else. Users can be moved, disabled and enabled, and get another type, which
- * applies to their keys from the next request; accounts and campaigns can't be moved. Checks as much as possible before the first write, then writes in steps.
- * Importing the same file again changes nothing, or finishes an interrupted import.
+ * applies to their keys from the next request; accounts and campaigns can't be moved. Checks as much as possible before the first write,
+ * then writes in steps. Importing the same file again changes nothing, or finishes an interrupted import.
  *
  * @param pause runs between two steps, so that others can write. If it throws, the import stops
  * @throws Problem if nothing was written

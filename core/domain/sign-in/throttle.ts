@@ -25,9 +25,10 @@ const hour = Duration.fromObject({ hours: 1 });
  * - `flow`: the times that one sign-in with the identity provider can be finished
  * - `taken`: email addresses of others that one user tries to create users with
  * - `access`: events that one staff session works in one tenancy
- * - `code`: wrong six-digit codes for one user, from one known device, from the user's sessions, or from everywhere else together. Someone who knows the
- *   password needs only about 300,000 attempts to guess a code, so the limits above would be too high (RFC 4226 §7.3; NIST SP 800-63B
- *   §5.2.2 allows 100 failures in a row). Recovery codes can't be guessed, so they don't count here, and still let the user in
+ * - `code`: wrong six-digit codes for one user, from one known device, from the user's sessions, or from everywhere else together.
+ *   Someone who knows the password needs only about 300,000 attempts to guess a code, so the limits above would be too high
+ *   (RFC 4226 §7.3; NIST SP 800-63B §5.2.2 allows 100 failures in a row). Recovery codes can't be guessed, so they don't count
+ *   here, and still let the user in
  * - `export` and `tenancy`: exports and switches of tenancy by one user, because each adds a permanent audit event
  * - `codes`: all of these together, because a user may have any number of devices. The other two can't reach it without them, so strangers
  *   can't lock the user out of a device
