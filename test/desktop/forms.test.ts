@@ -181,7 +181,7 @@ describeBrowser('a form in the console', () => {
   it('stays open when Escape closes a picker inside it', async () => {
     await openProtection('Add numbers');
     await browser.page.getByLabel('Phone numbers').fill('+49 30 12345678');
-    await browser.page.getByRole('dialog').locator('.clip[aria-haspopup="dialog"]').click();
+    await browser.page.getByRole('dialog').locator('.opener').click();
     const picker = browser.page.getByRole('dialog', { name: 'Choose' });
     await picker.waitFor();
     await browser.page.keyboard.press('Escape');
