@@ -76,7 +76,7 @@ describeBrowser('a second factor in a browser', () => {
     };
     const { app, recoveryCodes } = await enroll(core.url, await signIn(core.url, 'pat@example.com'), clock);
     await enterPassword(page, 'pat@example.com');
-    await page.getByLabel('Code', { exact: true }).waitFor();
+    await page.getByLabel('Code', { exact: true }).and(page.locator(':focus')).waitFor();
     await inspect('sign-in');
     await enterCode(page, recoveryCodes[0] ?? '');
     await home(page);
