@@ -31,9 +31,9 @@ describeBrowser("the console's Protection screen", () => {
     await dialog.getByText('Added 2 numbers.').waitFor();
     const rows = await dialog.locator('tbody tr').allInnerTexts();
     expect(rows.map((text) => text.split(/[\t\n]+/))).to.deep.equal([
-      ['1', 'Phone', 'Skipped: not a number'],
-      ['2', '+49 30 12345678', 'Added'],
-      ['3', '+33 1 23 45 67 89', 'Added'],
+      ['Phone', '1', 'Skipped: not a number'],
+      ['+49 30 12345678', '2', 'Added'],
+      ['+33 1 23 45 67 89', '3', 'Added'],
     ]);
     await button('Close').click();
     await row('+493012345678').getByText('Pat Partner').waitFor();

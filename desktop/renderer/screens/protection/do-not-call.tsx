@@ -161,8 +161,8 @@ export function DoNotCall({ title, own, canChange, filters: { search }, onChange
       {dialog?.name === 'added' && (
         <Dialog title="Result of each line" lead={describeAdded(dialog.added)} onDismiss={close}>
           <ShortTable
-            head={[['Line', 'number'], ['Number'], ['Result']]}
-            rows={dialog.added.lines.slice(0, shownLines).map(({ line, text, result }) => [line, text, result])}
+            head={[['Number'], ['Line', 'number'], ['Result']]}
+            rows={dialog.added.lines.slice(0, shownLines).map(({ line, text, result }) => [text, line, result])}
           />
           {dialog.added.lines.length > shownLines && (
             <p class="hint">and {pluralize(dialog.added.lines.length - shownLines, 'more line')}</p>
