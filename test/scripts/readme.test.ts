@@ -70,6 +70,8 @@ describe('README.md', () => {
 });
 
 describe('the pages', () => {
+  const pages = globSync(['*.md', '.github/*.md', '{core,cli,desktop,scripts,test}/**/*.md'], { cwd, exclude: ['**/node_modules/**'] });
+
   it('name the versions of Node.js that the packages and the tests use', () => {
     const { major, minor } = minNodeVersion;
     expect(readFileSync(join(cwd, 'core/docs/README.md'), 'utf8'))
@@ -102,10 +104,6 @@ describe('the pages', () => {
   });
 
   it('link only to files and headings that exist', () => {
-    const pages = globSync(['*.md', '.github/*.md', '{core,cli,desktop,scripts,test}/**/*.md'], {
-      cwd,
-      exclude: ['**/node_modules/**'],
-    });
     expect(pages).to.include('core/docs/README.md');
     const broken = pages.flatMap((page) =>
       [...withoutCode(readFileSync(join(cwd, page), 'utf8')).matchAll(/\]\((?!https?:|mailto:)([^)\s]*)\)/g)].flatMap(([, link = '']) => {
@@ -117,5 +115,10 @@ describe('the pages', () => {
       }),
     );
     expect(broken).to.deep.equal([]);
+  });
+
+  it('have a header in each table, which a blank line would end', () => {
+    const headless = pages.filter((page) => /^(?!\|).*\n\|.*\n(?!\| ?:?-)/m.test(readFileSync(join(cwd, page), 'utf8')));
+    expect(headless).to.deep.equal([]);
   });
 });
