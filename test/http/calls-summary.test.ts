@@ -2,55 +2,56 @@ import { expect } from 'chai';
 import { allCallsSummarySchema, callsSummarySchema } from '#contract/console/calls.ts';
 import { oneDay, plus } from '../../core/domain/instant.ts';
 import { fakeClock } from '../support/clock.ts';
-import { type CoreHarness, openCore, type RunningCore } from '../support/core.ts';
+import { openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, readCode } from '../support/http.ts';
-import { createKey, type DirectAccess, onDemand, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+import { openOnce } from '../support/opened.ts';
+import { createKey, onDemand, placeCall, signIn } from '../support/tenants.ts';
 
 const nothingElse = { detail: null, durationSeconds: null };
 
 describe('a call summary', () => {
   onEachDatabase((kind) => {
-    const clock = fakeClock();
-    let core: RunningCore;
-    let close: CoreHarness['close'];
-    let direct: DirectAccess;
-    let tenants: Tenants;
+    const clock = fakeClock('2026-11-21T09:00:00.000Z');
+    const harness = openOnce(() => openCore({ kind, clock, environment: { DIALER: 'off' } }));
     let cookie: string;
     let key: { id: string; keyValue: string };
 
+    before(async () => {
+      cookie = await signIn(harness.core.url, 'ada@example.com');
+      key = await createKey(harness.core.url, cookie);
+    });
     beforeEach(async () => {
       clock.set('2026-11-21T09:00:00.000Z');
-      ({ core, direct, tenants, close } = await openCore({ kind, clock, environment: { DIALER: 'off' } }));
-      cookie = await signIn(core.url, 'ada@example.com');
-      key = await createKey(core.url, cookie);
+      for (const table of ['calls', 'call_counts', ...(kind === 'postgres' ? ['call_count_changes'] : [])])
+        await harness.direct.storage.database.write.raw(`DELETE FROM ${table}`);
     });
-    afterEach(() => close());
 
-    const summarize = (query = '?timeZone=UTC', campaign = tenants.campaign.id, as = cookie) =>
-      ask('GET', `${core.url}/console/campaigns/${campaign}/calls/summary${query}`, { cookie: as });
-    const summarizeAll = (query = '?timeZone=UTC', as = cookie) => ask('GET', `${core.url}/console/calls/summary${query}`, { cookie: as });
+    const summarize = (query = '?timeZone=UTC', campaign = harness.tenants.campaign.id, as = cookie) =>
+      ask('GET', `${harness.core.url}/console/campaigns/${campaign}/calls/summary${query}`, { cookie: as });
+    const summarizeAll = (query = '?timeZone=UTC', as = cookie) =>
+      ask('GET', `${harness.core.url}/console/calls/summary${query}`, { cookie: as });
     /** The summary of all campaigns in scope is the same, since Ada has only this one. */
     const days = async (timeZone = 'UTC') => {
-      const as = await signIn(core.url, 'ada@example.com');
-      const answer = await summarize(`?timeZone=${timeZone}`, tenants.campaign.id, as);
+      const as = await signIn(harness.core.url, 'ada@example.com');
+      const answer = await summarize(`?timeZone=${timeZone}`, harness.tenants.campaign.id, as);
       const { days } = callsSummarySchema.strict().parse(answer.json);
       const all = allCallsSummarySchema.strict().parse((await summarizeAll(`?timeZone=${timeZone}`, as)).json);
-      const toCampaigns = (states: object) => (Object.keys(states).length === 0 ? [] : [{ id: tenants.campaign.id, states }]);
+      const toCampaigns = (states: object) => (Object.keys(states).length === 0 ? [] : [{ id: harness.tenants.campaign.id, states }]);
       expect(all.days).to.deep.equal(days.map(({ day, states }) => ({ day, campaigns: toCampaigns(states) })));
       return days;
     };
     const filled = async (timeZone?: string) => (await days(timeZone)).filter(({ states }) => Object.keys(states).length > 0);
     const today = async () => (await days()).at(-1)?.states;
     const place = async (requestId: string, more: object = {}) => {
-      const answer = await placeCall(core.url, tenants.campaign.id, key.keyValue, {
+      const answer = await placeCall(harness.core.url, harness.tenants.campaign.id, key.keyValue, {
         requestId,
         contact: { phone: '+493012345678' },
         ...more,
       });
       expect(answer.status).to.equal(202);
     };
-    const claim = (limit: number) => direct.ports.stores.dialing.claim(limit, 'webhook', clock.now(), plus(clock.now(), 30_000));
+    const claim = (limit: number) => harness.direct.ports.stores.dialing.claim(limit, 'webhook', clock.now(), plus(clock.now(), 30_000));
 
     it('covers the last 30 days in the time zone, oldest first, including days without calls', async () => {
       const all = await days();
@@ -65,7 +66,7 @@ describe('a call summary', () => {
       expect(await filled()).to.deep.equal([{ day: '2026-11-18', states: { queued: 1 } }]);
       const [call] = await claim(1);
       clock.set('2026-11-21T09:00:00.000Z');
-      await direct.ports.stores.dialing.reportOutcome(
+      await harness.direct.ports.stores.dialing.reportOutcome(
         call?.contactId ?? '',
         {
           state: 'completed',
@@ -82,7 +83,7 @@ describe('a call summary', () => {
     it('says who answered the completed calls, also of a late outcome, with every filter that includes them', async () => {
       const outcomes = ['person', 'machine', 'machine', 'unknown', undefined, 'machine'] as const;
       for (const n of outcomes.keys()) await place(`answered-${n}`, { contact: { phone: '+493012345678', name: 'Mia' } });
-      const { dialing, callList } = direct.ports.stores;
+      const { dialing, callList } = harness.direct.ports.stores;
       const claimed = await claim(outcomes.length);
       const [late] = claimed;
       if (late) await dialing.settle(late, { event: 'must-not-repeat', to: 'unknown', endedAt: clock.now(), ...nothingElse });
@@ -103,9 +104,9 @@ describe('a call summary', () => {
           for (const filter of filters) {
             const { days } = callsSummarySchema.parse((await summarize(`?timeZone=UTC${filter}`)).json);
             expect(days.at(-1), filter).to.deep.equal({ day: '2026-11-21', ...expected });
-            for (const as of [cookie, await signIn(core.url, 'pat@example.com')]) {
+            for (const as of [cookie, await signIn(harness.core.url, 'pat@example.com')]) {
               const all = allCallsSummarySchema.parse((await summarizeAll(`?timeZone=UTC${filter}`, as)).json);
-              expect(all.days.at(-1)?.campaigns, filter).to.deep.equal([{ id: tenants.campaign.id, ...expected }]);
+              expect(all.days.at(-1)?.campaigns, filter).to.deep.equal([{ id: harness.tenants.campaign.id, ...expected }]);
             }
           }
         }
@@ -114,17 +115,17 @@ describe('a call summary', () => {
 
     it('still includes calls whose contact data was erased', async () => {
       await place('erased');
-      await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/erased`, { key: key.keyValue });
-      await direct.ports.stores.retention.erase(plus(clock.now(), oneDay));
+      await ask('DELETE', `${onDemand(harness.core.url, harness.tenants.campaign.id)}/by-request-id/erased`, { key: key.keyValue });
+      await harness.direct.ports.stores.retention.erase(plus(clock.now(), oneDay));
       expect(await today()).to.deep.equal({ cancelled: 1 });
     });
 
     it('counts every call exactly once if counts are compacted while calls end', async () => {
       const ids = Array.from({ length: 60 }, (_, n) => `r${n}`);
       await Promise.all(ids.map((id) => place(id)));
-      const { callList } = direct.ports.stores;
+      const { callList } = harness.direct.ports.stores;
       const cancels = ids.map((id) =>
-        ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/${id}`, { key: key.keyValue }),
+        ask('DELETE', `${onDemand(harness.core.url, harness.tenants.campaign.id)}/by-request-id/${id}`, { key: key.keyValue }),
       );
       await Promise.all([...cancels, ...Array.from({ length: 10 }, () => callList.compactCounts())]);
       await callList.compactCounts();
@@ -133,15 +134,18 @@ describe('a call summary', () => {
 
     it('of several campaigns excludes ended calls that were placed after its range, and counts calls placed while the clock was ahead as placed today', async () => {
       await place('ended');
-      await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/ended`, { key: key.keyValue });
+      await ask('DELETE', `${onDemand(harness.core.url, harness.tenants.campaign.id)}/by-request-id/ended`, { key: key.keyValue });
       clock.set('2026-11-20T09:00:00.000Z');
-      const pat = await signIn(core.url, 'pat@example.com');
+      const pat = await signIn(harness.core.url, 'pat@example.com');
       const lastDay = async (range: string) => {
         const answer = await summarizeAll(`?timeZone=UTC${range}`, pat);
         return allCallsSummarySchema.strict().parse(answer.json).days.at(-1);
       };
       expect(await lastDay('&from=2026-11-18&to=2026-11-19')).to.deep.equal({ day: '2026-11-19', campaigns: [] });
-      expect(await lastDay('')).to.deep.equal({ day: '2026-11-20', campaigns: [{ id: tenants.campaign.id, states: { cancelled: 1 } }] });
+      expect(await lastDay('')).to.deep.equal({
+        day: '2026-11-20',
+        campaigns: [{ id: harness.tenants.campaign.id, states: { cancelled: 1 } }],
+      });
     });
 
     it('returns 400 if the query is invalid', async () => {
