@@ -245,14 +245,17 @@ describeBrowser('the screens in a browser', () => {
     await page().keyboard.press('Escape');
   });
 
-  it('count in the chart only the calls that the list shows', async () => {
+  it('count in the chart only the calls that the list shows, and don’t move what’s below it', async () => {
     await goTo('Calls');
     await page().getByLabel('Campaign', { exact: true }).selectOption('Appointment reminders');
     const chart = (calls: string) => page().getByRole('img', { name: `${calls} placed in the last 30 days, by day and outcome` });
     await chart('1 call').waitFor();
+    const top = async () => (await page().getByLabel('State').boundingBox())?.y;
+    const before = await top();
     await page().getByLabel('State').selectOption('Failed');
     await chart('0 calls').waitFor();
     expect(await page().locator('.legend li').count()).to.equal(0);
+    expect(await top()).to.equal(before);
     await page().getByLabel('State').selectOption('Any outcome');
     await page().getByLabel('Days', { exact: true }).selectOption('Custom…');
     await page().getByLabel('From day').fill('2026-01-01');
