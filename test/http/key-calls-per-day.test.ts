@@ -2,27 +2,24 @@ import { expect } from 'chai';
 import { apiKeyDetailsSchema } from '#contract/console/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { changeUser } from '../../core/domain/directory/users.ts';
-import { type FakeClock, fakeClock } from '../support/clock.ts';
-import { type CoreHarness, openCore, type RunningCore, startCoreHere } from '../support/core.ts';
+import { fakeClock } from '../support/clock.ts';
+import { openCore, type RunningCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, readCode, textAt } from '../support/http.ts';
+import { openOnce } from '../support/opened.ts';
 import { placeCall, signIn, somePhone } from '../support/tenants.ts';
 
 describe("an API key's calls per day", () => {
   onEachDatabase((kind) => {
-    let clock: FakeClock;
-    let harness: CoreHarness;
+    const clock = fakeClock('2026-11-21T09:00:00.000Z');
+    const harness = openOnce(() => openCore({ kind, clock }));
     let other: RunningCore;
 
-    beforeEach(async () => {
-      clock = fakeClock('2026-11-21T09:00:00.000Z');
-      harness = await openCore({ kind, clock });
+    before(async () => {
       other = await startCoreHere(harness.database, { clock });
     });
-    afterEach(async () => {
-      await other.close();
-      await harness.close();
-    });
+    beforeEach(() => clock.set('2026-11-21T09:00:00.000Z'));
+    after(() => other.close());
 
     async function limitedKey(callsPerDay: number | null, timeZone = 'UTC') {
       const { url } = harness.core;
@@ -178,7 +175,7 @@ describe("an API key's calls per day", () => {
 
     it("follow the key's time zone, even after a repeated call to a contact in a different zone", async () => {
       const { limit, place } = await limitedKey(null);
-      const body = { requestId: 'same', contact: { phone: '+493012345678', timeZone: 'America/Phoenix' } };
+      const body = { requestId: 'elsewhere', contact: { phone: '+493012345678', timeZone: 'America/Phoenix' } };
       expect((await place(harness.core, body)).status).to.equal(202);
       await limit(1);
       expect((await place(harness.core, body)).headers['idempotent-replayed']).to.equal('true');
