@@ -53,11 +53,6 @@ describeBrowser('the console in a browser', () => {
       await browser.page.getByPlaceholder('Contact, phone number, or request ID').waitFor();
     });
 
-    it('opens the screen that it names', async () => {
-      await open(`${browser.harness.core.url}/#/users`, 'staff');
-      await heading('Users').waitFor();
-    });
-
     it('opens the home screen if its screen is unknown or not allowed', async () => {
       for (const hash of ['#/users', '#/nothing', '#//evil.example']) {
         await open(`${browser.harness.core.url}/${hash}`);

@@ -9,6 +9,7 @@ import { freshDirectory } from '../support/databases.ts';
 import { consoleArgs, consoleEnvironment, describeDesktop, launchConsole, type RunningConsole, watchOver } from '../support/electron.ts';
 import { electronFile } from '../support/electron-runtime.ts';
 import { openOnce } from '../support/opened.ts';
+import { until } from '../support/until.ts';
 
 const ended = async (child: ChildProcess) => (child.exitCode === null && child.signalCode === null ? once(child, 'exit') : undefined);
 
@@ -80,6 +81,8 @@ describeDesktop('the window', () => {
         },
         [...commands],
       );
+      // Until the window has been shown and has the focus, Chromium drops the keys that a test sends.
+      await until(() => running.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.webContents.isFocused() === true));
     });
     const heard = () =>
       running.page.evaluate(() => {
