@@ -346,6 +346,10 @@ export type ListedCall = {
   isSimulated: boolean;
   heldUntil: Millis | null;
   heldFor: HeldFor | null;
+  /** Whether contact limits don't allow the call in time, so that it lapses at `heldUntil`. */
+  lapses: boolean;
+  /** When the number was last called, if contact limits hold the call because of that. */
+  lastCalledAt?: Millis | undefined;
   answeredBy: AnsweredBy | null;
   timeZone: string | null;
   campaign: Named;

@@ -290,6 +290,8 @@ export type CallListStore = {
   /** Whether the viewer can see the key, active or revoked. */
   seesKey(visibility: KeyVisibility, id: string): Promise<boolean>;
   find(campaignId: string, contactId: string, visibility: KeyVisibility): Promise<CallDetails | null>;
+  /** Adds to calls that contact limits hold when their numbers were last called. */
+  withLastContacts(calls: readonly ListedCall[], now: Millis): Promise<ListedCall[]>;
   summary(campaignId: string, since: Millis): Promise<CallCount[]>;
   /**
    * Counts the calls of several campaigns by day.

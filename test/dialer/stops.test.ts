@@ -1,12 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
+import type { CallView } from '#contract/console/calls.ts';
 import { tenancyHeader } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
 import { soon } from '../../core/storage/queue/queue.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { dialerForEach } from '../support/provider.ts';
-import { createKey, insertCalls, signIn } from '../support/tenants.ts';
+import { createKey, insertCalls, signIn, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 describe('stopping', () => {
@@ -245,6 +246,29 @@ describe('paces and contact limits', () => {
         expect(Object((await send('GET', at, pat)).json)).to.deep.include(first);
         expect((await send('PUT', at, pat, second)).status).to.equal(200);
       }
+    });
+
+    it('show when the number of a call that they hold was last called, and whether it lapses first', async () => {
+      await dialer.start();
+      const { account, campaign } = dialer.tenants;
+      const pat = await signIn(dialer.core.url, 'pat@example.com');
+      const limits = { calls: 1, days: 2, minutesBetween: 0 };
+      expect((await send('PUT', `contact-limits?scope=account&id=${account.id}`, pat, { limits })).status).to.equal(200);
+      const contact = { phone: somePhone() };
+      const place = async (more: object = {}): Promise<string> => Object((await dialer.place({ contact, ...more })).json).contactId;
+      const first = await place();
+      await until(async () => (await dialer.call(first))['dialed_at'] !== null);
+      const [held, late] = [await place(), await place({ notAfter: new Date(Date.now() + 3_600_000).toISOString() })];
+      await until(async () => (await Promise.all([held, late].map(dialer.call))).every((call) => call['held_for'] === 'contact-limit'));
+      const { calls } = Object((await send('GET', 'calls', dialer.cookie)).json);
+      const lastCalledAt = Object(calls).at(-1).dialedAt;
+      expect(Object(calls).map((call: CallView) => [call.contactId, call.heldFor, call.lapses, call.lastCalledAt])).to.deep.equal([
+        [late, 'contact-limit', true, lastCalledAt],
+        [held, 'contact-limit', undefined, lastCalledAt],
+        [first, null, undefined, undefined],
+      ]);
+      const details = Object((await send('GET', `campaigns/${campaign.id}/calls/${held}`, dialer.cookie)).json);
+      expect(details.call).to.include({ contactId: held, lastCalledAt });
     });
 
     it('let a webhook get as many calls as the pace of the server allows', async () => {

@@ -40,6 +40,10 @@ export const callSchema = z.object({
   /** Until when the call waits for calling hours or, according to `heldFor`, for something else; null if it isn't waiting. */
   heldUntil: instantSchema.nullable(),
   heldFor: z.enum(heldReasons).nullable(),
+  /** True if contact limits don't allow the call in time, so that it lapses at `heldUntil`. Omitted otherwise. */
+  lapses: z.literal(true).optional(),
+  /** When the number was last called, if contact limits hold the call because of that. Omitted otherwise. */
+  lastCalledAt: instantSchema.optional(),
   /** Who answered the call, as far as the provider has reported it. */
   answeredBy: z.enum(answerers).nullable(),
   /** The time zone of the calling hours: the contact's, or the only one that the number may be in; null if there are several. */

@@ -18,7 +18,8 @@ export async function listCalls(ports: Ports, viewer: Viewer, query: CallQuery, 
   const scope = await toCallScope(ports, viewer, query.campaignId);
   await requireKey(ports, viewer, query.filter);
   const found = await findPage(ports, viewer, scope, query, turn);
-  const page = { ...found, items: await withExactMatches(ports, viewer, scope, query, found) };
+  const calls = await withExactMatches(ports, viewer, scope, query, found);
+  const page = { ...found, items: await ports.stores.callList.withLastContacts(calls, ports.clock.now()) };
   return { ...page, ...(await countTotal(ports, scope, query, page, turn)) };
 }
 
@@ -104,9 +105,11 @@ export type Turn = {
 
 export async function showCall(ports: Ports, viewer: Viewer, campaignId: string, contactId: string): Promise<CallDetails> {
   await requireCampaign(ports, viewer, campaignId);
-  const call = await ports.stores.callList.find(campaignId, contactId, scopeFor(viewer).apiKeys);
-  if (!call) throw new Problem('not-found', "This call doesn't exist in this campaign.");
-  return call;
+  const { callList } = ports.stores;
+  const found = await callList.find(campaignId, contactId, scopeFor(viewer).apiKeys);
+  if (!found) throw new Problem('not-found', "This call doesn't exist in this campaign.");
+  const [call = found.call] = await callList.withLastContacts([found.call], ports.clock.now());
+  return { ...found, call };
 }
 
 type CallsByState = Partial<Record<CallState, number>>;

@@ -121,6 +121,8 @@ function callView(call: ListedCall, viewer: Viewer): CallView {
     simulated: call.isSimulated,
     heldUntil: call.heldUntil && timestamp(call.heldUntil),
     heldFor: call.heldFor,
+    ...(call.lapses && { lapses: true }),
+    ...(call.lastCalledAt && { lastCalledAt: timestamp(call.lastCalledAt) }),
     heldZone: call.heldUntil === null ? null : findZone(call),
     answeredBy: call.answeredBy,
     campaign: call.campaign,

@@ -4,10 +4,12 @@ import { callStates } from '#contract/calls/states.ts';
 import type { Named } from '#contract/console/common.ts';
 import { parsePhoneDigits } from '#contract/text/text.ts';
 import { type Stage, waitingStages } from '../../domain/calls/call-states.ts';
+import { dialingLimits } from '../../domain/calls/dialing.ts';
 import type { KeyVisibility } from '../../domain/directory/scope.ts';
-import type { Millis } from '../../domain/instant.ts';
+import { instant, type Millis, plus } from '../../domain/instant.ts';
 import type { CallCount, CallDetails, CallFilter, ListedCall, StretchEnd } from '../../domain/model.ts';
 import type { CallListStore, CallScope } from '../../domain/ports.ts';
+import { readContacts } from '../dialing/contact-limits.ts';
 import { hasCampaign } from '../directory/directory.ts';
 import { callLane, callLanes, groupByLane, inCallLanes } from '../engine/call-lanes.ts';
 import { both, type Condition, countUpTo, either, idsIn, inRange, matching, splitRange } from '../engine/conditions.ts';
@@ -15,16 +17,18 @@ import { type Dialect, type Lane, type Lanes, required } from '../engine/databas
 import { countedState } from '../engine/ended-calls.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { keysById, narrowFoundToVisible, narrowToVisible } from '../keys/api-keys.ts';
+import { readCampaignRules } from '../protection/known.ts';
 
 const listedColumns = [
   ...(['campaign_id', 'request_id', 'contact_id', 'api_key_id', 'phone', 'name', 'state'] as const),
   ...(['detail', 'placed_at', 'dialed_at', 'ended_at', 'provider', 'held_until', 'held_for', 'answered_by', 'time_zone'] as const),
+  ...(['not_before', 'not_after'] as const),
 ];
 type ListedRow = Pick<CallRow, (typeof listedColumns)[number]>;
 
 const shownColumns = [
-  ...(['variables', 'not_before', 'not_after', 'duration_seconds'] as const),
-  ...(['attempt', 'first_attempt_at', 'due_at', 'handoff', 'late_outcome_at'] as const),
+  ...(['variables', 'duration_seconds', 'attempt'] as const),
+  ...(['first_attempt_at', 'due_at', 'handoff', 'late_outcome_at'] as const),
 ];
 type ShownRow = ListedRow & Pick<CallRow, (typeof shownColumns)[number]>;
 
@@ -76,6 +80,23 @@ export function callListStore({ lists: database, background }: Lanes): CallListS
       if (!row) return null;
       const [call] = await withNames(read, visibility, [row]);
       return call ? callDetails(row, call) : null;
+    },
+
+    async withLastContacts(calls, now) {
+      const limited = calls.filter(({ heldFor }) => heldFor === 'contact-limit');
+      if (limited.length === 0) return [...calls];
+      const rules = await readCampaignRules(database, [...new Set(limited.map(({ campaign }) => campaign.id))]);
+      const limitsOf = ({ campaign }: ListedCall) => rules.get(campaign.id)?.contactLimits ?? null;
+      const contacts = new Map<string, Awaited<ReturnType<typeof readContacts>>>();
+      for (const [scopeId, held] of Map.groupBy(limited, (call) => limitsOf(call)?.scopeId)) {
+        const limits = held[0] && limitsOf(held[0]);
+        const phones = [...new Set(held.flatMap(({ phone }) => phone ?? []))];
+        if (scopeId !== undefined && limits) contacts.set(scopeId, await readContacts(database, limits, phones, now));
+      }
+      return calls.map((call) => {
+        if (call.heldFor !== 'contact-limit') return call;
+        return { ...call, lastCalledAt: contacts.get(limitsOf(call)?.scopeId ?? '')?.get(call.phone ?? '')?.[0] };
+      });
     },
 
     async summary(campaignId, since) {
@@ -167,6 +188,7 @@ function callDetails(row: ShownRow, call: ListedCall): CallDetails {
 }
 
 function listedCall(row: ListedRow, key: KeyRow | undefined, campaignName: string): ListedCall {
+  const latest = row.not_after ?? plus(instant(Math.max(row.placed_at, row.not_before ?? 0)), dialingLimits.life.toMillis());
   return {
     requestId: row.request_id,
     contactId: row.contact_id,
@@ -181,6 +203,7 @@ function listedCall(row: ListedRow, key: KeyRow | undefined, campaignName: strin
     isSimulated: row.provider === 'simulated',
     heldUntil: row.ended_at === null ? row.held_until : null,
     heldFor: row.ended_at === null ? row.held_for : null,
+    lapses: row.ended_at === null && row.held_for === 'contact-limit' && row.held_until !== null && row.held_until >= latest,
     answeredBy: row.answered_by,
     timeZone: row.time_zone,
     campaign: { id: row.campaign_id, name: campaignName },

@@ -4,20 +4,30 @@ import type { AllCallsSummaryView, CallsSummaryView, CallView } from '#contract/
 import { formatMinute, formatNumber } from './format.ts';
 import { capitalized } from './labels.ts';
 
-type HeldCall = Pick<CallView, 'heldUntil' | 'heldFor' | 'heldZone'>;
+type HeldCall = Pick<CallView, 'heldUntil' | 'heldFor' | 'heldZone' | 'lapses' | 'lastCalledAt'>;
 
 /**
  * Says what holds a call, and until when: "held until 24 Nov 2026, 09:00 Europe/Berlin" by calling hours. How long a stop or a pace holds it
- * isn't known.
+ * isn't known. For contact limits, it also says when the number was last called.
  *
  * @param ownZone used instead if the number may be in several zones
  */
-export function describeHeld({ heldUntil, heldFor, heldZone }: HeldCall, ownZone: string): string | null {
+export function describeHeld({ heldUntil, heldFor, heldZone, lapses, lastCalledAt }: HeldCall, ownZone: string): string | null {
   if (heldFor === 'stop') return 'held because dialing is stopped';
   if (heldFor === 'pace') return 'waiting for its turn in the pace';
   if (!heldUntil) return null;
   const until = DateTime.fromISO(heldUntil, { zone: heldZone ?? ownZone });
-  return `held until ${formatMinute(until)} ${until.zoneName}${heldFor === 'contact-limit' ? ' by the contact limits' : ''}`;
+  const time = `${formatMinute(until)} ${until.zoneName}`;
+  if (heldFor === null) return `held until ${time}`;
+  const called =
+    lastCalledAt && `: this number was called ${describeLastCall(DateTime.fromISO(lastCalledAt, { zone: until.zone }), until)}`;
+  return lapses
+    ? `will lapse at ${time} because of the contact limits${called ?? ''}`
+    : `held until ${time}${called ?? ' by the contact limits'}`;
+}
+
+function describeLastCall(at: DateTime, until: DateTime): string {
+  return at.hasSame(until, 'day') ? `at ${at.toFormat('HH:mm')}` : `on ${formatMinute(at)}`;
 }
 
 /** Says why a call waits, or how it ended. A retry may be held, too, and its detail says why it's retried. */

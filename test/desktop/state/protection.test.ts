@@ -255,6 +255,22 @@ describe('the text about a held call', () => {
     ]);
   });
 
+  it('says when the number was last called, and if the call will lapse because of that', () => {
+    const held = (more: { lapses?: true; lastCalledAt?: string }) =>
+      describeHeld({ heldUntil, heldFor: 'contact-limit', heldZone, ...more }, 'Europe/Berlin');
+    expect([
+      held({ lastCalledAt: '2026-11-24T04:05:00.000Z' }),
+      held({ lastCalledAt: '2026-11-23T04:05:00.000Z' }),
+      held({ lastCalledAt: '2026-11-24T04:05:00.000Z', lapses: true }),
+      held({ lapses: true }),
+    ]).to.deep.equal([
+      'held until 24 Nov 2026, 09:00 Europe/Berlin: this number was called at 05:05',
+      'held until 24 Nov 2026, 09:00 Europe/Berlin: this number was called on 23 Nov 2026, 05:05',
+      'will lapse at 24 Nov 2026, 09:00 Europe/Berlin because of the contact limits: this number was called at 05:05',
+      'will lapse at 24 Nov 2026, 09:00 Europe/Berlin because of the contact limits',
+    ]);
+  });
+
   it('names the time and the zone', () => {
     expect(describeHeld({ heldUntil, heldFor, heldZone }, 'Europe/Berlin')).to.equal('held until 24 Nov 2026, 09:00 Europe/Berlin');
   });
