@@ -82,7 +82,7 @@ describeBrowser('the console, for stopping dialing', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Stop dialing' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
     await button('Resume…').click();
-    await text('1 call is waiting. It leaves immediately, as far as other stops, calling hours and limits allow.');
+    await text('1 call is waiting. It leaves once it’s due, as soon as other stops, paces, calling hours and limits allow.');
     await button('Resume').click();
     await text('Dialing is resumed for the partner Northwind Voice.');
     await banner().getByText('the partner Northwind Voice').waitFor({ state: 'detached' });

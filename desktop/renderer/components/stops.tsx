@@ -1,8 +1,8 @@
 import { createContext } from 'preact';
 import { useContext, useState } from 'preact/hooks';
-import type { Pace, StoppedDialingView, StopsView, StopView } from '#contract/protection/dialing.ts';
+import type { StoppedDialingView, StopsView, StopView } from '#contract/protection/dialing.ts';
 import type { Result } from '../../ipc.ts';
-import { describePace, describePlace, type Place } from '../state/dialing.ts';
+import { describePlace, describeWaiting, type Place, type Waiting } from '../state/dialing.ts';
 import { describeFailure, isNotFound, type LookedUp, lookUpChange, lookUpGone } from '../state/failure-text.ts';
 import { pluralize } from '../state/format.ts';
 import { capitalized } from '../state/labels.ts';
@@ -90,9 +90,6 @@ function StopBanner({ stop, onResume }: { stop: StopView; onResume: (stop: StopV
   );
 }
 
-/** What waits for a stop to end; null if it has already ended. @property hasOthers whether the viewer sees other stops as well */
-type Waiting = { queuedCalls: number; pace: Pace | null; hasOthers: boolean } | null;
-
 /** Asks before dialing resumes, and says how many calls would leave. */
 function Resume({ stop, onResumed, onClose }: { stop: StopView; onResumed: (text: string) => void; onClose: () => void }) {
   const hasOthers = (useContext(Stops)?.state.value.view?.stops.length ?? 0) > 1;
@@ -127,15 +124,6 @@ function Resume({ stop, onResumed, onClose }: { stop: StopView; onResumed: (text
       </p>
     </FormDialog>
   );
-}
-
-function describeWaiting(waiting: Waiting): string {
-  if (!waiting) return 'Someone else has already resumed it.';
-  const { queuedCalls, pace, hasOthers } = waiting;
-  if (queuedCalls === 0) return 'No calls are waiting.';
-  const [are, they] = queuedCalls === 1 ? ['is', 'It leaves'] : ['are', 'They leave'];
-  const paced = pace === null ? null : describePace(pace);
-  return `${pluralize(queuedCalls, 'call')} ${are} waiting. ${they} immediately, as far as ${hasOthers ? 'other stops, ' : ''}calling hours and limits allow${paced === null ? '' : `: ${paced}`}.`;
 }
 
 async function countWaiting({ id }: StopView, hasOthers: boolean): Promise<Result<{ waiting: Waiting }>> {

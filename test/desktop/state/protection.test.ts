@@ -4,6 +4,7 @@ import { doNotCallHead } from '#contract/files/table.ts';
 import { type HoursRule, type Weekday, weekdays } from '#contract/protection/calling-hours.ts';
 import type { CheckedNumberView } from '#contract/protection/protection.ts';
 import { describeHeld, describeState } from '../../../desktop/renderer/state/calls.ts';
+import { describeWaiting } from '../../../desktop/renderer/state/dialing.ts';
 import { addChecked, describeAdded, readFile, readNumbers } from '../../../desktop/renderer/state/pasted-numbers.ts';
 import {
   describeDates,
@@ -290,5 +291,20 @@ describe('the text about a held call', () => {
       'The provider returned 503.',
     );
     expect(describeState({ heldUntil: null, heldFor, heldZone, detail: null }, 'Europe/Berlin')).to.equal(null);
+  });
+});
+
+describe('the text about calls that wait for a stop', () => {
+  it('promises only that they leave as soon as all rules allow, at most at the pace of what was stopped', () => {
+    const pace = { perSecond: 0.5, liveCalls: null };
+    expect([
+      describeWaiting({ queuedCalls: 2, pace, hasOthers: false }),
+      describeWaiting({ queuedCalls: 1, pace: null, hasOthers: true }),
+      describeWaiting({ queuedCalls: 0, pace, hasOthers: false }),
+    ]).to.deep.equal([
+      '2 calls are waiting. They leave once they’re due, as soon as paces, calling hours and limits allow: at most 0.5 a second.',
+      '1 call is waiting. It leaves once it’s due, as soon as other stops, paces, calling hours and limits allow.',
+      'No calls are waiting.',
+    ]);
   });
 });
