@@ -1,14 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { Agent as HttpsAgent, get as httpsGet } from 'node:https';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { freePort } from '../../scripts/support/postgres.ts';
-import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { bareEnvironment, buildWebConsole } from '../support/commands.ts';
 import { failToStart as fails, spawnCore, startCoreHere } from '../support/core.ts';
 import { emptyDatabase, freshDatabase, freshDirectory, onEachDatabase } from '../support/databases.ts';
@@ -146,33 +144,6 @@ describe('the core process', () => {
     await Promise.all(cores.map((core) => core.stop()));
     expect(answers.map(({ status }) => status)).to.deep.equal([200, 200]);
     expect(readdirSync(folder).filter((name) => name.includes('session-secret'))).to.have.length(1);
-  });
-
-  it('accepts cookies signed with an older session secret', async () => {
-    const { database } = await databaseWithTenants('sqlite');
-    const older = 'the older secret of more than 32 characters';
-    const first = await startCoreHere(database, { environment: { SESSION_SECRETS: older } });
-    const cookie = await signIn(first.url, 'ada@example.com');
-    await first.close();
-    const second = await startCoreHere(database, {
-      environment: { SESSION_SECRETS: `a newer secret of more than 32 characters,${older}` },
-    });
-    const answer = await ask('GET', `${second.url}/console/session`, { cookie });
-    await second.close();
-    expect(answer.status).to.equal(200);
-  });
-
-  it('serves HTTPS if it has a certificate (created with openssl)', async function () {
-    if (!hasOpenssl) skip(this, "openssl isn't installed");
-    const certificate = selfSignedCertificate();
-    const core = await startCoreHere(await freshDatabase('sqlite'), { environment: certificate });
-    expect(core.url).to.match(/^https:/);
-    const agent = new HttpsAgent({ ca: readFileSync(certificate.TLS_CERT_FILE), servername: 'localhost' });
-    const status = await new Promise((resolve, reject) => {
-      httpsGet(`${core.url}/console/session`, { agent }, (response) => resolve(response.statusCode)).on('error', reject);
-    });
-    await core.close();
-    expect(status).to.equal(401);
   });
 
   onEachDatabase((kind) => {
