@@ -269,6 +269,12 @@ describe('paces and contact limits', () => {
       ]);
       const details = Object((await send('GET', `campaigns/${campaign.id}/calls/${held}`, dialer.cookie)).json);
       expect(details.call).to.include({ contactId: held, lastCalledAt });
+      const body = { phone: contact.phone, campaignId: campaign.id };
+      const check = async () => (await ask('POST', `${dialer.core.url}/console/numbers/check`, { cookie: dialer.cookie, body })).json;
+      const limitsFrom = { kind: 'account', id: account.id, name: account.name };
+      expect(await check()).to.deep.include({ reasons: ['contact-limit'], limitsFrom, lastCalledAt });
+      await send('PUT', `contact-limits?scope=account&id=${account.id}`, pat, { limits: null });
+      expect(await check()).to.not.have.any.keys('limitsFrom', 'lastCalledAt');
     });
 
     it('let a webhook get as many calls as the pace of the server allows', async () => {

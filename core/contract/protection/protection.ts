@@ -146,6 +146,10 @@ export const checkedNumberSchema = z.object({
   rules: z.array(hoursRuleSchema),
   /** The scope that has these rules. */
   rulesFrom: ruledSchema.nullable(),
+  /** The scope whose contact limits apply; omitted if none do. */
+  limitsFrom: ruledSchema.optional(),
+  /** When the number was last called, as far as these limits count it. */
+  lastCalledAt: instantSchema.optional(),
   /** When calling hours next open, and contact limits allow a call; omitted if both allow it now, or hours don't open within 31 days. */
   opensAt: instantSchema.optional(),
 });

@@ -9,7 +9,7 @@ import { counted } from '#contract/text/count.ts';
 import { auditEvent } from '../audit/audit.ts';
 import { scopeFor } from '../directory/scope.ts';
 import type { Millis } from '../instant.ts';
-import type { Caller, CampaignRules, DoNotCallEntry, RuleScope, Viewer } from '../model.ts';
+import type { Caller, DoNotCallEntry, RuleScope, Viewer } from '../model.ts';
 import type { Ports, ScopeRules } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { selectRules } from './calling-hours.ts';
@@ -246,7 +246,9 @@ export async function checkNumber(ports: Ports, viewer: Viewer, input: CheckNumb
     ...{ phone, entries, kind: getNumberKind(phone), country: getCountry(phone), zones: getCallZones(call) },
     reasons: reasons.filter((reason) => reason !== null),
     rules: [...selectRules(rules.hours, phone)],
-    rulesFrom: await findRulesScope(ports, campaign, rules),
+    rulesFrom: await findRulesScope(ports, campaign, rules.hoursFrom),
+    limitsFrom: await findRulesScope(ports, campaign, rules.contactLimits?.scopeId ?? null),
+    lastCalledAt: times[0] ?? null,
     opensAt: opensAt(opening, allowedAt > now ? allowedAt : null),
   };
 }
@@ -268,9 +270,9 @@ function anyKind(phone: string) {
   return kind === 'ordinary' ? [] : [kind];
 }
 
-async function findRulesScope(ports: Ports, { id, owner }: RuleScope, { hoursFrom }: CampaignRules): Promise<Ruled | null> {
-  if (hoursFrom === null) return null;
-  const kind: ProtectionScope = hoursFrom === id ? 'campaign' : hoursFrom === owner.accountId ? 'account' : 'partner';
-  const scope = await ports.stores.rules.findScope({ kind: 'all' }, kind, hoursFrom);
+async function findRulesScope(ports: Ports, { id, owner }: RuleScope, scopeId: string | null): Promise<Ruled | null> {
+  if (scopeId === null) return null;
+  const kind: ProtectionScope = scopeId === id ? 'campaign' : scopeId === owner.accountId ? 'account' : 'partner';
+  const scope = await ports.stores.rules.findScope({ kind: 'all' }, kind, scopeId);
   return scope && toRuled(scope);
 }

@@ -116,12 +116,14 @@ export const setOptOuts: Handler<'setOptOuts'> = async ({ ports, caller, params,
 const maxNamedZones = 20;
 
 export const checkNumber: Handler<'checkNumber'> = async ({ ports, viewer, body }) => {
-  const { zones, entries, opensAt, ...number } = await rules.checkNumber(ports, viewer, body);
+  const { zones, entries, opensAt, limitsFrom, lastCalledAt, ...number } = await rules.checkNumber(ports, viewer, body);
   return {
     ...number,
     ...{ allowed: number.reasons.length === 0, zones: zones.length, zoneNames: zones.slice(0, maxNamedZones) },
     entries: entries.map(entryView),
-    ...(opensAt === null ? {} : { opensAt: timestamp(opensAt) }),
+    ...(opensAt && { opensAt: timestamp(opensAt) }),
+    ...(limitsFrom && { limitsFrom }),
+    ...(lastCalledAt && { lastCalledAt: timestamp(lastCalledAt) }),
   };
 };
 

@@ -171,13 +171,16 @@ function describeReason(reason: Exclude<CheckReason, 'do-not-call'>, checked: Ch
     case 'outside-calling-hours':
       return describeClosed(checked);
     case 'contact-limit':
-      return 'The number has had as many calls as its contact limits allow for now. A call would be held until they allow another.';
+      return `The contact limits${describeSource(checked.limitsFrom)} don’t allow another call yet. A call would be held until they do.`;
   }
 }
 
 function describeClosed({ rulesFrom, opensAt }: CheckedNumberView): string {
-  const source = rulesFrom ? ` of the ${rulesFrom.kind} ${rulesFrom.name}` : '';
-  return `It’s outside the calling hours${source}. ${opensAt === undefined ? 'They don’t open within 31 days.' : 'A call would be held until they open.'}`;
+  return `It’s outside the calling hours${describeSource(rulesFrom)}. ${opensAt === undefined ? 'They don’t open within 31 days.' : 'A call would be held until they open.'}`;
+}
+
+function describeSource(from: CheckedNumberView['rulesFrom'] | undefined): string {
+  return from ? ` of the ${from.kind} ${from.name}` : '';
 }
 
 function describeEntry({ scope, reason, createdAt }: CheckedNumberView['entries'][number], ownZone: string): string {
@@ -209,11 +212,11 @@ export function describeHours({ rules, zones, zoneNames }: CheckedNumberView): s
   return `${text} ${describeZones(zones, zoneNames)}${prefixes}`;
 }
 
-/** Says when calling hours next open, in the person's zone if it's known. @param ownZone used if there are several possible zones */
-export function describeOpening(opensAt: string, zoneNames: readonly string[], ownZone: string): string {
+/** Formats a time in the person's zone if it's known. @param ownZone used if there are several possible zones */
+export function formatForPerson(iso: string, zoneNames: readonly string[], ownZone: string): string {
   const [zone, ...others] = zoneNames;
-  const opening = DateTime.fromISO(opensAt, { zone: zone === undefined || others.length > 0 ? ownZone : zone });
-  return `${formatMinute(opening)} ${opening.zoneName}`;
+  const time = DateTime.fromISO(iso, { zone: zone === undefined || others.length > 0 ? ownZone : zone });
+  return `${formatMinute(time)} ${time.zoneName}`;
 }
 
 /** A guessed zone must not look like a fact. */

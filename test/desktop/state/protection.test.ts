@@ -9,9 +9,9 @@ import { addChecked, describeAdded, readFile, readNumbers } from '../../../deskt
 import {
   describeDates,
   describeHours,
-  describeOpening,
   describePrefixes,
   describeReasons,
+  formatForPerson,
   formatWindows,
   nextWindow,
   summarizeHours,
@@ -223,8 +223,8 @@ describe('the text about a checked number', () => {
 
   it("says when hours open in the recipient's zone, if it's known", () => {
     const opensAt = '2026-11-28T09:00:00.000Z';
-    expect(describeOpening(opensAt, ['Europe/Berlin'], 'Asia/Tokyo')).to.equal('28 Nov 2026, 10:00 Europe/Berlin');
-    expect(describeOpening(opensAt, checked.zoneNames, 'Asia/Tokyo')).to.equal('28 Nov 2026, 18:00 Asia/Tokyo');
+    expect(formatForPerson(opensAt, ['Europe/Berlin'], 'Asia/Tokyo')).to.equal('28 Nov 2026, 10:00 Europe/Berlin');
+    expect(formatForPerson(opensAt, checked.zoneNames, 'Asia/Tokyo')).to.equal('28 Nov 2026, 18:00 Asia/Tokyo');
   });
 
   it('explains each reason in a sentence', () => {
@@ -232,6 +232,9 @@ describe('the text about a checked number', () => {
     const opensAt = '2026-11-24T09:00:00.000Z';
     expect(describeReasons({ ...checked, reasons: ['outside-calling-hours'], rulesFrom, opensAt }, 'UTC')).to.deep.equal([
       'It’s outside the calling hours of the account Blue Clinic. A call would be held until they open.',
+    ]);
+    expect(describeReasons({ ...checked, reasons: ['contact-limit'], limitsFrom: rulesFrom }, 'UTC')).to.deep.equal([
+      'The contact limits of the account Blue Clinic don’t allow another call yet. A call would be held until they do.',
     ]);
     expect(describeReasons({ ...checked, reasons: ['number-kind', 'country'], kind: 'premium-rate' }, 'UTC')).to.deep.equal([
       'Premium-rate numbers can’t be called.',

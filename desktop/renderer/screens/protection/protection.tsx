@@ -8,7 +8,7 @@ import { Loadable, useFilters } from '../../components/list.tsx';
 import { StopButton } from '../../components/stops.tsx';
 import { ownZone } from '../../state/clock.ts';
 import type { ScreenProps } from '../../state/navigation.ts';
-import { describeHours, describeOpening, describeReasons, nameCountry } from '../../state/protection.ts';
+import { describeHours, describeReasons, formatForPerson, nameCountry } from '../../state/protection.ts';
 import { ownTenancy } from '../../state/tenancy.ts';
 import { AllowedNumbers } from './allowed-numbers.tsx';
 import { CallingHours } from './calling-hours.tsx';
@@ -118,7 +118,7 @@ function CheckNumber({ onClose }: { onClose: () => void }) {
 function Verdict({ checked }: { checked: CheckedNumberView | null }) {
   const { failure } = useForm();
   if (!checked || failure) return <div role="status" />;
-  const { phone, allowed, country, opensAt, zoneNames } = checked;
+  const { phone, allowed, country, opensAt, lastCalledAt, zoneNames } = checked;
   const hours = describeHours(checked);
   return (
     <div role="status">
@@ -133,7 +133,8 @@ function Verdict({ checked }: { checked: CheckedNumberView | null }) {
           facts={[
             ['Country', country && nameCountry(country)],
             ['Hours', hours],
-            ['Next open', opensAt !== undefined && describeOpening(opensAt, zoneNames, ownZone.value)],
+            ['Last called', lastCalledAt !== undefined && formatForPerson(lastCalledAt, zoneNames, ownZone.value)],
+            ['Next open', opensAt !== undefined && formatForPerson(opensAt, zoneNames, ownZone.value)],
           ]}
         />
       </div>
