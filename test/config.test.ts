@@ -130,6 +130,7 @@ describe('the configuration', () => {
     }
     for (const name of ['RETENTION_DAYS', 'AUDIT_RETENTION_DAYS'])
       expect(readError({ [name]: '0' })).to.contain('a number of days, or off');
+    expect(readError({ DIALER_LIVE_CALLS: '1.5' })).to.equal('DIALER_LIVE_CALLS: must be a whole number from 1 to 100000');
   });
 
   for (const [variable, value, more] of [

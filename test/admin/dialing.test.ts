@@ -52,6 +52,12 @@ describeAdmin('admin, for dialing', ({ admin, json, database }) => {
     expect(await json('dialing', 'pace', ...account, '--per-second', '1000')).to.deep.equal({ pace: { perSecond: 1_000, liveCalls: 20 } });
     await json('dialing', 'pace', ...account, '--live-calls', 'none');
     expect(await json('dialing', 'pace', ...account)).to.deep.equal({ pace: { perSecond: 1_000, liveCalls: null } });
+    await json('dialing', 'pace', ...account, '--per-second', 'none', '--live-calls', '1');
+    const events = await direct.storage.database.read('audit_events').orderBy('id');
+    expect(events.map(({ detail }) => detail).slice(-2)).to.deep.equal([
+      '1000 per second, any number of live calls',
+      'any number per second, 1 live call',
+    ]);
   });
 
   it('sets, shows, inherits and removes contact limits', async () => {

@@ -111,7 +111,8 @@ export async function setPace(ports: Ports, caller: Caller, reference: Reference
   requireAdministrator(caller.viewer, 'change the pace');
   const { perSecond, liveCalls } = pace;
   const change = { pace: perSecond === null && liveCalls === null ? null : pace };
-  const detail = `${perSecond ?? 'any number of'} per second, ${liveCalls ?? 'any number of'} live calls`;
+  const live = liveCalls === null ? 'any number of live calls' : counted(liveCalls, 'live call');
+  const detail = `${perSecond ?? 'any number'} per second, ${live}`;
   await setRules(ports, caller, reference, change, { action: 'pace.changed', detail }, version, paceVersion);
   return pace;
 }

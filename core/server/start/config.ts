@@ -27,7 +27,7 @@ export type Tls = Readonly<{ certFile: string; keyFile: string; cert: Buffer; ke
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-const wholeNumber = (min: number, max: number, what = `a number from ${min} to ${max}`) =>
+const wholeNumber = (min: number, max: number, what = `a whole number from ${min} to ${max}`) =>
   z
     .string()
     .refine((text) => /^\d{1,7}$/.test(text) && Number(text) >= min && Number(text) <= max, { error: `must be ${what}` })
@@ -98,7 +98,7 @@ const nameSchema = lineSchema(40);
 const schema = z.object({
   HOST: z.string().default('127.0.0.1'),
   PORT: port(8080),
-  DRAIN_DELAY: wholeNumber(0, 300, 'a number of seconds from 0 to 300').optional(),
+  DRAIN_DELAY: wholeNumber(0, 300, 'a whole number of seconds from 0 to 300').optional(),
   MANAGEMENT_HOST: z.string().default('127.0.0.1'),
   MANAGEMENT_PORT: z.union([z.literal('off'), port(8081)], { error: 'must be a port from 0 to 65535, or off' }),
   MANAGEMENT_NAMES: list
