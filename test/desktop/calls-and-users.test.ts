@@ -6,7 +6,7 @@ import { openForEach } from '../support/opened.ts';
 import { faultyProxy } from '../support/proxies.ts';
 import { createKeyOn, placeCallIn } from '../support/sample-data.ts';
 import { placeCall } from '../support/tenants.ts';
-import { eventually } from '../support/until.ts';
+import { eventually, until } from '../support/until.ts';
 
 describeBrowser('the console, for calls and users', () => {
   const harness = openForEach(() => openPage());
@@ -136,14 +136,21 @@ describeBrowser('the console, for calls and users', () => {
   });
 
   it('refreshes the list of calls automatically', async () => {
-    const { tenants } = harness;
+    const { page, tenants } = harness;
+    await page.clock.install();
     await signInAs(harness, 'tied');
     await link('Calls').click();
-    await harness.page.getByText('No calls yet').waitFor();
+    await page.getByText('No calls yet').waitFor();
+    const state = (text: string) => row('Ada Lovelace').getByText(text);
+    const refreshed = (text: string) =>
+      until(async () => {
+        await page.clock.runFor(1_000);
+        return (await state(text).count()) > 0;
+      });
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'), { state: 'dialing' });
-    await row('Ada Lovelace').getByText('Dialing').waitFor();
+    await refreshed('Dialing');
     await harness.direct.storage.database.write('calls').update({ state: 'completed', ended_at: instant(Date.now()) });
-    await row('Ada Lovelace').getByText('Completed').waitFor();
+    await refreshed('Completed');
   });
 
   it('shows the outcomes of all campaigns together, and the calls of each', async () => {
