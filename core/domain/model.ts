@@ -374,7 +374,7 @@ export type CallDetails = {
   durationSeconds: number | null;
   attempts: number;
   firstAttemptAt: Millis | null;
-  /** Null unless the call is waiting for a dialer. */
+  /** Null unless the call is waiting for a dialer, and won't lapse first. */
   nextAttemptAt: Millis | null;
   toldLateAt: Millis | null;
 };

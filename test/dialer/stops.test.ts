@@ -267,8 +267,10 @@ describe('paces and contact limits', () => {
         [held, 'contact-limit', undefined, lastCalledAt],
         [first, null, undefined, undefined],
       ]);
-      const details = Object((await send('GET', `campaigns/${campaign.id}/calls/${held}`, dialer.cookie)).json);
-      expect(details.call).to.include({ contactId: held, lastCalledAt });
+      const details = async (id: string) => Object((await send('GET', `campaigns/${campaign.id}/calls/${id}`, dialer.cookie)).json);
+      const shown = await details(held);
+      expect(shown.call).to.include({ contactId: held, lastCalledAt });
+      expect([shown.nextAttemptAt, (await details(late)).nextAttemptAt]).to.deep.equal([shown.call.heldUntil, null]);
       const body = { phone: contact.phone, campaignId: campaign.id };
       const check = async () => (await ask('POST', `${dialer.core.url}/console/numbers/check`, { cookie: dialer.cookie, body })).json;
       const limitsFrom = { kind: 'account', id: account.id, name: account.name };

@@ -182,7 +182,7 @@ function callDetails(row: ShownRow, call: ListedCall): CallDetails {
     durationSeconds: row.duration_seconds,
     attempts: row.attempt,
     firstAttemptAt: row.first_attempt_at,
-    nextAttemptAt: isWaiting ? row.due_at : null,
+    nextAttemptAt: isWaiting && !call.lapses ? row.due_at : null,
     toldLateAt: row.late_outcome_at,
   };
 }
