@@ -126,7 +126,7 @@ function createGauges(registry: Registry, { pools, queue, keys, database, proces
   });
   watchedGauges(registry, queue, {
     due: { name: 'callkey_queue_due', help: 'Calls that are due but not dialed yet' },
-    oldestSeconds: { name: 'callkey_queue_oldest_seconds', help: 'How long the oldest due call has been due' },
+    oldestSeconds: { name: 'callkey_queue_oldest_seconds', help: 'How long the oldest call that waits for a dialer has been due' },
     held: { name: 'callkey_calls_held', help: 'Calls waiting for calling hours' },
     waiting: {
       name: 'callkey_dialer_waiting',

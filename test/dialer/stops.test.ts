@@ -115,6 +115,10 @@ describe('stopping', () => {
       expect((await stop(ada, { scope: 'campaign', id: campaign.id })).status).to.equal(200);
       expect((await stop(teammate, { scope: 'campaign', id: campaign.id })).status).to.equal(200);
       expect(await end(ada, own)).to.equal(204);
+      await stop(ada, { scope: 'campaign', id: campaign.id, reason: 'Lunch' });
+      const raised = Object((await stop(pat, { scope: 'campaign', id: campaign.id, reason: 'Legal hold' })).json).stop;
+      expect([raised.by.name, raised.reason]).to.deep.equal(['Pat Partner', 'Legal hold']);
+      expect(await end(pat, raised.id)).to.equal(204);
       for (const [who, body, status] of [
         [ada, { scope: 'server' }, 403],
         [pat, { scope: 'server' }, 403],

@@ -398,7 +398,7 @@ export class Model extends People {
     const counted = limited.kind === 'campaign' ? limited.parent : limited.id;
     const times = [...this.calls.values()]
       .filter((call) => call.body.phone === body.phone && this.isWithin(call.campaign, counted) && wasHandedOff(call))
-      .map((call) => call.dialedAt ?? call.triedAt ?? 0);
+      .map((call) => call.dialedAt ?? call.endedAt ?? this.now);
     const since = (ms: number) => times.filter((at) => at > this.now - ms).length;
     if (since(days * day) >= calls) return `its number was called ${calls} times in ${days} days`;
     return since(minutesBetween * minute) > 0 ? `its number was called less than ${minutesBetween} minutes ago` : null;

@@ -266,6 +266,9 @@ describe('the dialing store', () => {
       for (let held = 0; held < 3; held++)
         await addCall(`held-${held}`, { due_at: heldUntil, held_until: heldUntil, held_for: held === 0 ? 'contact-limit' : null });
       expect(await queue()).to.deep.equal({ dialer: 3, 'contact-limit': 1, 'calling-hours': 2, oldestDueAt: now - 5 });
+      const pace = { scope_id: tenants.account.id, next_at: instant(now - 1_000), spread_until: instant(0) };
+      await direct.storage.database.write('dialing_paces').insert(pace);
+      expect(await queue()).to.deep.equal({ pace: 3, 'contact-limit': 1, 'calling-hours': 2, oldestDueAt: null });
     });
 
     it('counts due calls in the index of the queue alone, because there may be millions', async function () {
@@ -281,7 +284,7 @@ describe('the dialing store', () => {
     });
 
     describe("recording a call's outcome", () => {
-      it('accepts one outcome of a call that was handed off, and sets its dialing time to the first attempt', async () => {
+      it('accepts one outcome of a call that was handed off, and sets its dialing time to when it was handed off', async () => {
         const outcome = { state: 'completed', detail: 'Talked.', endedAt: instant(now + 9), durationSeconds: 42 } as const;
         await addCall('c');
         const report = (contactId: string) => store.reportOutcome(contactId, outcome, instant(now + 10));

@@ -178,7 +178,7 @@ describe('a claim', () => {
       for (const [n, at] of left.slice(1).entries()) expect(at - (left[n] ?? 0), JSON.stringify(left)).to.be.at.least(1_000);
     });
 
-    it("waits for a pace's whole interval after its clock has jumped ahead", async () => {
+    it("waits for a pace's whole interval after its clock has jumped ahead, or may have before the core's start", async () => {
       await add(names(3), { due_at: instant(now - hour) });
       await setPace(direct.ports, operator, account(), { perSecond: 1, liveCalls: null });
       const { write } = direct.storage.database;
@@ -187,7 +187,7 @@ describe('a claim', () => {
         const read = async () => (await time.read(trx)).hasJumped;
         const jumps = [await read(), await read()];
         behind = 2_000;
-        expect([...jumps, await read(), await read()]).to.deep.equal([false, false, true, false]);
+        expect([...jumps, await read(), await read()]).to.deep.equal([true, false, true, false]);
       });
       const row = { scope_id: 'a', next_at: instant(now - minute), spread_until: instant(0) };
       const pace = { scopeId: 'a', accountId: 'a', campaignId: null, perSecond: 1, liveCalls: null };
@@ -422,6 +422,70 @@ describe('a claim', () => {
       expect(await events.pluck('detail')).to.have.members(['Lunch', 'cancelled the queued calls']);
       expect({ queuedCalls: stopped.queuedCalls, withProvider: stopped.withProvider }).to.deep.equal({ queuedCalls: 0, withProvider: 2 });
       expect(await direct.storage.database.read('calls').where({ state: 'cancelled' })).to.have.length(3);
+    });
+
+    it('counts a repeated hand-off for contact limits from its latest attempt, also if the outcome comes first', async () => {
+      await setContactLimits(direct.ports, operator, account(), { calls: 5, days: 1, minutesBetween: 1 });
+      const phone = '+493012345678';
+      await add(['a'], { phone });
+      const again = instant(now + 75_000);
+      const [first] = await claim(now);
+      if (!first) return expect.fail('no call was claimed');
+      await store.settle(first, { event: 'not-taken', to: 'retry', at: now, dueAt: again, detail: 'Busy.' });
+      expect(await claim(again)).to.have.length(1);
+      await add(['b'], { phone });
+      expect(await claim(again + 8_000)).to.deep.equal([]);
+      await end(first, again + 9_000);
+      expect(await call('a')).to.include({ state: 'completed', dialed_at: again });
+      expect(await take(again + minute - 1)).to.deep.equal([]);
+      expect(await take(again + 8_000 + minute)).to.deep.equal(['b']);
+    });
+
+    it('of a stop waits for a hand-off of a core whose clock is behind or ahead', async () => {
+      for (const off of [-minute, hour]) {
+        await add([`off ${off}`], { due_at: instant(now - hour) });
+        const [open] = await claim(now + off, 1);
+        if (!open) return expect.fail('no call was claimed');
+        clock.set(new Date(now).toISOString());
+        let rests = 0;
+        const { stop } = await stopDialing(direct.ports, operator, { ...account(), reason: 'Lunch' }, async () => {
+          if (rests++ === 0) await store.settle(open, { event: 'taken', to: 'taken', dialedAt: now, dueAt: instant(now + hour) });
+        });
+        expect(rests, String(off)).to.be.above(0);
+        await resumeDialing(direct.ports, operator, stop.id);
+      }
+    });
+
+    it("of a stop doesn't cancel calls that were placed after its answer", async () => {
+      await add(names(500));
+      soon.ms = 0;
+      await stopDialing(direct.ports, operator, { ...account(), cancelQueuedCalls: 'soon' }).finally(() => {
+        soon.ms = 700;
+      });
+      await add(['later'], { placed_at: instant(now + 1_000) });
+      await direct.ports.stores.stops.finishCancelling();
+      expect(await direct.storage.database.read('calls').where({ state: 'cancelled' })).to.have.length(500);
+      expect(await call('later')).to.include({ state: 'queued' });
+    });
+
+    it('keeps a call that a provider has when the clock is set back, so that it still counts as live', async () => {
+      await add(['a'], { due_at: instant(now - hour) });
+      const [ahead] = await claim(now + hour);
+      if (!ahead) return expect.fail('no call was claimed');
+      const dueAt = instant(now + hour + 4 * hour);
+      await store.settle(ahead, { event: 'taken', to: 'taken', dialedAt: instant(now + hour), dueAt });
+      clock.set(new Date(now).toISOString());
+      await store.recoverFromClockStep(now, true, new AbortController().signal);
+      expect(await call('a')).to.include({ state: 'dialing', due_at: now + 4 * hour });
+    });
+
+    it('counts the calls that lapse because of a stop', async () => {
+      const counted: unknown[] = [];
+      const observed = dialingStore(direct.storage.database, clock, (...each) => counted.push(each));
+      await stopDialing(direct.ports, operator, account());
+      await add(['a', 'b'], { not_after: instant(now + minute) });
+      await observed.lapse(instant(now + 2 * minute));
+      expect(counted).to.deep.equal([['stop', 2]]);
     });
 
     it("isn't resumed by a user until the calls of a stop are cancelled, and says so right away", async () => {

@@ -407,7 +407,7 @@ describe('queued calls', () => {
       const { write } = database;
       const now = clock.now();
       for (const [change, call] of [
-        [async (limit: number) => (await lapseBatch(database, now, limit)).lapsed, { not_after: instant(now - 1) }],
+        [(limit: number) => lapseBatch(database, now, limit), { not_after: instant(now - 1) }],
         [(limit: number) => endOverdueBatch(write, now, limit), { due_at: instant(1) }],
       ] as const) {
         await write('calls').delete();

@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import type { HeldFor, Pace } from '#contract/protection/dialing.ts';
 import { dialingLimits } from '../../domain/calls/dialing.ts';
 import { instant, type Millis, oneHour, plus } from '../../domain/instant.ts';
-import type { CallCampaign, CampaignRules, ClaimedCall, DepartureTime, Objection, ScopePace, StopReason } from '../../domain/model.ts';
+import type { CallCampaign, CampaignRules, ClaimedCall, DepartureTime, Objection, ScopePace } from '../../domain/model.ts';
 import type { Clock } from '../../domain/ports.ts';
 import { describeObjection, doNotCallDetail, firstAllowed, judge, toStopReason } from '../../domain/protection/judge.ts';
 import { callLanes } from '../engine/call-lanes.ts';
@@ -13,7 +13,17 @@ import { readSql } from '../engine/sql-file.ts';
 import type { CallRow } from '../engine/tables.ts';
 import type { CurrentRules, KnownRules } from '../protection/known.ts';
 import { callKey, isAt, isListed, isUndialed } from '../queue/call-stages.ts';
-import { type CallKeyPair, cancelFound, holdCalls, lapseBatch, lapsesAt, stopCalls, sweepBatchSize, unlocked } from '../queue/queue.ts';
+import {
+  type CallKeyPair,
+  cancelFound,
+  holdCalls,
+  lapseBatch,
+  lapsesAt,
+  type OnStopped,
+  stopCalls,
+  sweepBatchSize,
+  unlocked,
+} from '../queue/queue.ts';
 import { readContacts } from './contact-limits.ts';
 import { countLive } from './live-calls.ts';
 import { claimAhead, isPacedBy, keepPace, latestNextOfAll, lockScopes, type PaceRow, paceClock, paceTimeSql, spread } from './pace.ts';
@@ -116,14 +126,15 @@ export function claimer(root: Lane, database: Lane, clock: Clock, rules: KnownRu
   /** @returns the claimed calls, and how many calls it ended or postponed instead */
   function claimOnce(accounts: Share['accounts'], limit: number, size: number, claim: Claim, others: ReadonlyMap<string, CallKeyPair[]>) {
     return database.write.transaction(async (trx) => {
-      const { overContactLimits } = await lapseBatch(database, claim.now, sweepBatchSize, trx);
+      const lapsed: Parameters<OnStopped>[] = [];
+      await lapseBatch(database, claim.now, sweepBatchSize, (...each) => lapsed.push(each), trx);
       const picked = await pick(trx, accounts, { now: claim.now, size, turns, others });
       const judged = await judgeCalls({ root, lane: database, trx }, rules, picked.slice(0, size), claim);
       const paced = await pace(trx, judged, limit, claim);
       const { claimed, blocked } = await claimCalls(trx, paced.open, judged.campaigns, claim);
       await paced.save(trx);
       if (blocked > 0) onStopped('do-not-call', blocked);
-      if (overContactLimits > 0) onStopped('contact-limit', overContactLimits);
+      for (const each of lapsed) onStopped(...each);
       return { claimed, pacedAt: paced.at, moved: blocked + (await moveStopped(database, trx, judged, claim.now, onStopped)) };
     });
   }
@@ -178,8 +189,6 @@ type Claim = { provider: string; now: Millis; leaseUntil: Millis; serverPace?: P
 
 /** Rolls a claim back, before it has changed anything that lasts. */
 class LockNeeded extends Error {}
-
-export type OnStopped = (reason: StopReason, calls: number) => void;
 
 /**
  * Finds the next accounts with due calls: first those after a given account, then those from the start. Skips accounts that are stopped, or

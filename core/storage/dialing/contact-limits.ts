@@ -7,7 +7,12 @@ import { isAt } from '../queue/call-stages.ts';
 
 /** SQL: a provider has, had or may have the call. One that a provider refused doesn't count. */
 const wasHandedOff = `(dialed_at IS NOT NULL OR state = 'unknown' OR ${isAt('open', 'doubt', 'taken')})`;
-const handedOffAt = 'coalesce(dialed_at, first_attempt_at)';
+
+/**
+ * SQL with one binding, the latest time: when a provider called the number, at the latest. One that may have the call may be calling it
+ * now, because its earlier attempts may have been refused.
+ */
+const handedOffAt = `coalesce(dialed_at, CASE WHEN state = 'dialing' THEN CAST(? AS bigint) ELSE ended_at END)`;
 
 /**
  * Reads when numbers were called, as far as limits count these calls.
@@ -22,6 +27,8 @@ export async function readContacts(
   now: Millis,
   own?: { lane: Lane; trx: Knex },
 ): Promise<Map<string, Millis[]>> {
+  // Not now, which stands for a call of the same claim.
+  const latest = now - 1;
   const since = now - Math.max(limits.days * oneDay, limits.minutesBetween * oneMinute);
   const scope = counts.accountId === null ? 'account_id IN (SELECT id FROM accounts WHERE partner_id = ?)' : 'account_id = ?';
   const times = new Map<string, Millis[]>();
@@ -30,7 +37,7 @@ export async function readContacts(
       lane.query<{ phone: string; at: Millis }>(
         `SELECT phone, ${handedOffAt} AS at FROM calls
          WHERE phone IN (${chunk.map(() => '?')}) AND handoff IS NOT NULL AND ${scope} AND ${wasHandedOff} AND ${handedOffAt} > ?`,
-        [...chunk, counts.accountId ?? counts.partnerId, since],
+        [latest, ...chunk, counts.accountId ?? counts.partnerId, latest, since],
         own?.lane === lane ? own.trx : undefined,
       ),
     );

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { type Conclusion, type Settlement, toState, waitingStages } from '../../domain/calls/call-states.ts';
-import { troubleLimits } from '../../domain/calls/dialing.ts';
+import { dialingLimits, troubleLimits } from '../../domain/calls/dialing.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
 import { type Millis, plus } from '../../domain/instant.ts';
 import type { ClaimedCall, DialerTrouble } from '../../domain/model.ts';
@@ -14,8 +14,8 @@ import type { CallRow } from '../engine/tables.ts';
 import { insertNumbers } from '../protection/do-not-call.ts';
 import { knownRules } from '../protection/known.ts';
 import { columnsAt, isAt, isDialing } from '../queue/call-stages.ts';
-import { endOverdueBatch, lapseBatch, markAllDue, queueSql, sweepBatchSize } from '../queue/queue.ts';
-import { blockIfListed, claimer, dueAccounts, type OnStopped } from './claim.ts';
+import { endOverdueBatch, lapseBatch, markAllDue, type OnStopped, queueSql, sweepBatchSize } from '../queue/queue.ts';
+import { blockIfListed, claimer, dueAccounts } from './claim.ts';
 import { readContacts } from './contact-limits.ts';
 import { dialingSql } from './live-calls.ts';
 import { fillGaps, nextInPace, paceTimeSql } from './pace.ts';
@@ -104,11 +104,7 @@ export function dialingStore(database: Lane, clock: Clock, onStopped: OnStopped 
     },
 
     lapse(now, signal) {
-      const lapseIn = (lane: Lane) => async (limit: number) => {
-        const { lapsed, overContactLimits } = await lapseBatch(lane, now, limit);
-        if (overContactLimits > 0) onStopped('contact-limit', overContactLimits);
-        return lapsed;
-      };
+      const lapseIn = (lane: Lane) => (limit: number) => lapseBatch(lane, now, limit, onStopped);
       return sumOfCalls(database, (lane) => inShortTransactions(lapseIn(lane), sweepBatchSize, signal));
     },
 
@@ -140,12 +136,15 @@ export function dialingStore(database: Lane, clock: Clock, onStopped: OnStopped 
       const rows = (await inCallLanes(database, (lane) => readQueue(lane, now, paceTimeSql(database, clock)))).flat();
       const waiting = new Map<WaitingFor, number>();
       for (const { why, calls } of rows) waiting.set(why, (waiting.get(why) ?? 0) + Math.round(Number(calls)));
-      return { waiting, oldestDueAt: earliest(rows.map(({ oldest }) => oldest)) };
+      // A stop or a pace keeps calls waiting on purpose, so their age tells nothing.
+      return { waiting, oldestDueAt: earliest(rows.map(({ why, oldest }) => (why === 'dialer' ? oldest : null))) };
     },
   };
 }
 
 type WaitingRow = { why: WaitingFor; calls: number | string; oldest: Millis | null };
+/** In ms: for how long after a call may leave a scope's pace is still what keeps its calls waiting. */
+const paceIsRecent = 2_000;
 /** The number of held calls that are read to find out what they wait for. If there are more, the rest is estimated by their proportions. */
 const heldSample = 20_000;
 
@@ -155,7 +154,7 @@ const heldSample = 20_000;
  */
 async function readQueue(lane: Lane, now: Millis, timeSql: string): Promise<WaitingRow[]> {
   const isStopped = `EXISTS (SELECT 1 FROM dialing_stops s JOIN accounts a ON a.id = q.account_id WHERE s.scope_id IN ('', a.id, a.partner_id))`;
-  const isPaced = `EXISTS (SELECT 1 FROM dialing_paces p WHERE p.scope_id IN ('', q.account_id) AND p.next_at > ${timeSql})`;
+  const isPaced = `EXISTS (SELECT 1 FROM dialing_paces p WHERE p.scope_id IN ('', q.account_id) AND p.next_at > ${timeSql} - ${paceIsRecent})`;
   const isWaiting = isAt(...waitingStages);
   const due = await lane.query<WaitingRow>(
     `SELECT CASE WHEN ${isStopped} THEN 'stop' WHEN ${isPaced} THEN 'pace' ELSE 'dialer' END AS why, sum(q.calls) AS calls, min(q.oldest) AS oldest
@@ -192,7 +191,9 @@ function outcomeStatement(database: Lane) {
   const record = database.prepare(readSql(import.meta.url, 'outcome', database.kind), 'end');
   return async (contactId: string, conclusion: Conclusion, now: Millis, trx?: Knex.Transaction): Promise<boolean> => {
     const { state, detail, endedAt, durationSeconds, answeredBy = null } = conclusion;
-    return (await record([contactId, toState(state), detail, endedAt, durationSeconds, now, answeredBy], undefined, trx)).changed > 0;
+    const beganAt = Math.min(now, endedAt - (durationSeconds ?? 0) * 1_000);
+    const given = [contactId, toState(state), detail, endedAt, durationSeconds, now, answeredBy, beganAt, dialingLimits.lease.toMillis()];
+    return (await record(given, undefined, trx)).changed > 0;
   };
 }
 

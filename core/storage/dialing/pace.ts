@@ -70,7 +70,7 @@ export async function lockScopes(trx: Knex.Transaction, { kind }: Lane, scopeIds
 
 /**
  * Returns the clock of paces for one lane. It's read once scopes are locked. It tells whether the clock has jumped ahead since the last
- * time, because then no one knows how long ago the last call left.
+ * time, or may have, at the first time, because then no one knows how long ago the last call left.
  */
 export function paceClock(database: Lane, clock: Clock) {
   let last: { now: number; at: number } | undefined;
@@ -80,7 +80,7 @@ export function paceClock(database: Lane, clock: Clock) {
     async read(trx: Knex.Transaction): Promise<PaceTime> {
       const [row] = await database.query<{ now: Millis }>(`SELECT ${paceTimeSql(database, clock)} AS now`, [], trx);
       const [now, at] = [row?.now ?? instant(0), performance.now()];
-      const hasJumped = !clock.standsForDatabase && last !== undefined && now - last.now > at - last.at + stepped;
+      const hasJumped = !clock.standsForDatabase && (last === undefined || now - last.now > at - last.at + stepped);
       last = { now, at };
       return { now, at, hasJumped, lead: Math.min(leads.max, Math.max(leads.min, 2 * took)) };
     },
@@ -113,7 +113,7 @@ export async function keepPace<Call extends PacedCall>(
     if (scopes.has(pace.scopeId)) continue;
     const gaps = pace.perSecond === null ? { interval: 0, margin: 0, delay: 0 } : toGaps(pace.perSecond, lateness);
     const known = rows.get(pace.scopeId)?.next_at ?? 0;
-    const isUnclear = hasJumped || known > now + latestNext(gaps.interval);
+    const isUnclear = (hasJumped && known > 0) || known > now + latestNext(gaps.interval);
     const live = pace.liveCalls === null ? 0 : await countLive(pace, pace.liveCalls);
     scopes.set(pace.scopeId, { pace, ...gaps, next: isUnclear ? now + gaps.interval + gaps.delay : known, live });
   }

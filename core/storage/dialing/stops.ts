@@ -1,8 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { dialingLimits } from '../../domain/calls/dialing.ts';
 import { typesBelow } from '../../domain/calls/stops.ts';
-import { clockSkew } from '../../domain/deadlines.ts';
-import { plus } from '../../domain/instant.ts';
+import { instant, type Millis } from '../../domain/instant.ts';
 import type { DialingStop } from '../../domain/model.ts';
 import type { ProtectionAccess, StopStore } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
@@ -28,15 +27,21 @@ export function stopStore({ console: database, background }: Lanes): StopStore {
       const isNew = await write.transaction(async (trx) => {
         const added = await trx('dialing_stops').insert(row).onConflict('scope_id').ignore().returning('id');
         const there = () => trx('dialing_stops').where({ scope_id: row.scope_id });
-        const raised =
-          added.length === 0 && (await there().whereIn('by_type', typesBelow(row.by_type)).update({ by_type: row.by_type })) > 0;
+        const { by_id, by_name, by_type, reason } = row;
+        // Everyone who sees the stop has to know why someone else than its first user must resume it.
+        const raise = { by_type, ...(reason !== null && { by_id, by_name, reason }) };
+        const raised = added.length === 0 && (await there().whereIn('by_type', typesBelow(by_type)).update(raise)) > 0;
         if (added.length > 0 || cancelling !== false || raised) await recordAudit(trx, event);
         if (added.length === 0 && cancelling !== false) await there().update({ cancelling_since: stop.at });
         return added.length > 0;
       });
       await requireSeen(database);
       await awaitHandoffs(background, stop, rest);
-      if (cancelling !== false) await cancelFor(background, row, toCancel(cancelling));
+      if (cancelling !== false) {
+        const cancelling_since = await newestOf(background, stop);
+        await write('dialing_stops').where({ scope_id: row.scope_id }).update({ cancelling_since });
+        await cancelFor(background, { ...row, cancelling_since }, toCancel(cancelling));
+      }
       const [current = stop] = isNew ? [] : await select(database, 's.scope_id = ?', [row.scope_id]);
       return { stop: current, isNew };
     },
@@ -122,17 +127,16 @@ async function select({ query }: Lane, condition: string, bindings: readonly Val
 /** Waits until no call of the scope that was claimed before the stop may still be sent. The claims themselves have ended. */
 async function awaitHandoffs(
   database: Lane,
-  { scope, target, at }: DialingStop,
+  { scope, target }: DialingStop,
   rest: (ms: number) => Promise<void> = setTimeout,
 ): Promise<void> {
   const { sql, bindings } = isInScope({ scope, scopeId: target?.id ?? '' });
-  const lastLease = plus(at, dialingLimits.lease.toMillis() + clockSkew.toMillis());
-  // A lease that ended before the stop belongs to a core that died or hangs, and doesn't begin a hand-off anymore.
-  // A call in doubt whose next attempt is due by then has a detail, which claims remove.
-  const under = `state = 'dialing' AND (${isAt('open')} OR (${isAt('doubt')} AND detail IS NULL)) AND due_at > ? AND due_at <= ? AND ${sql}`;
+  // Whether a lease has ended doesn't matter, because the core that claimed the call may have a different clock. A call in doubt that waits
+  // for its next attempt has a detail, which claims remove.
+  const under = `state = 'dialing' AND (${isAt('open')} OR (${isAt('doubt')} AND detail IS NULL)) AND ${sql}`;
   const find = async () => {
     const select = `SELECT contact_id, attempt FROM ${dialingSql(database)} WHERE ${under}`;
-    const rows = await queryCalls<{ contact_id: string; attempt: number }>(database, select, [at, lastLease, ...bindings]);
+    const rows = await queryCalls<{ contact_id: string; attempt: number }>(database, select, [...bindings]);
     return rows.map(({ contact_id, attempt }) => `${contact_id} ${attempt}`);
   };
   const before = new Set(await find());
@@ -148,6 +152,29 @@ type Cancel = (...calls: Parameters<typeof cancelSoon>) => Promise<number | bool
 const toCancel = (cancelling: true | 'soon'): Cancel => (cancelling === 'soon' ? cancelSoon : cancelForGood);
 
 /**
+ * Returns the time of a stop or, if that's later, of the newest call that's there, because the clock of the core where a call was placed may
+ * be ahead. Calls that are placed later aren't cancelled.
+ */
+async function newestOf(database: Lane, { scope, target, owner, at }: DialingStop): Promise<Millis> {
+  const ids = {
+    server: ['SELECT id FROM campaigns'],
+    partner: ['SELECT c.id FROM campaigns c JOIN accounts a ON a.id = c.account_id WHERE a.partner_id = ?', owner?.partnerId ?? ''],
+    account: ['SELECT id FROM campaigns WHERE account_id = ?', target?.id ?? ''],
+    campaign: ['SELECT id FROM campaigns WHERE id = ?', target?.id ?? ''],
+  } as const;
+  const [campaigns, ...bindings] = ids[scope];
+  // UUIDs begin with their time.
+  const digits = at.toString(16).padStart(12, '0');
+  const among = database.kind === 'postgres' ? `= ANY (ARRAY(${campaigns}))` : `IN (${campaigns})`;
+  const rows = await queryCalls<{ newest: Millis | null }>(
+    database,
+    `SELECT max(placed_at) AS newest FROM calls WHERE campaign_id ${among} AND contact_id >= ?`,
+    [...bindings, `${digits.slice(0, 8)}-${digits.slice(8)}`],
+  );
+  return instant(Math.max(at, ...rows.map(({ newest }) => Number(newest ?? 0))));
+}
+
+/**
  * Cancels the calls that were queued at the time of a stop.
  *
  * @returns the number of calls, as far as it's known; null if there was no time for all of them
@@ -155,8 +182,7 @@ const toCancel = (cancelling: true | 'soon'): Cancel => (cancelling === 'soon' ?
 async function cancelFor(database: Lane, row: DialingStopRow, cancel: Cancel): Promise<number | null> {
   const { cancelling_since: at } = row;
   if (at === null) return 0;
-  // The clock of the core where a call was placed may be ahead of that of the core where dialing was stopped.
-  const calls = { scope: row.scope, scopeId: row.scope_id, placedUntil: plus(at, clockSkew.toMillis()) };
+  const calls = { scope: row.scope, scopeId: row.scope_id, placedUntil: at };
   const cancelled = await cancel(database, calls, at);
   if (cancelled === null)
     throw new Problem('unavailable', "Dialing is stopped, but some queued calls aren't cancelled yet. Repeat the request.", {

@@ -6,6 +6,7 @@ import { stagesBefore, toState } from '../../domain/calls/call-states.ts';
 import { dialingLimits } from '../../domain/calls/dialing.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
 import { type Millis, oneDay } from '../../domain/instant.ts';
+import type { StopReason } from '../../domain/model.ts';
 import { maxDaysAhead } from '../../domain/protection/calling-hours.ts';
 import { contactLimitDetail, stoppedDetail } from '../../domain/protection/judge.ts';
 import { countCalls, perLane, queryCalls, sumOfCalls } from '../engine/call-lanes.ts';
@@ -264,10 +265,28 @@ const statementsOf = perLane((database) => {
   };
 });
 
-/** Lapses calls whose `notAfter` has passed. @returns the number of calls, and how many of them contact limits didn't allow in time */
-export async function lapseBatch(database: Lane, now: Millis, limit: number, trx?: Knex.Transaction) {
-  const { changed: lapsed, rows } = await statementsOf(database).lapse([now, limit], undefined, trx);
-  return { lapsed, overContactLimits: rows.filter(({ detail }) => detail === contactLimitDetail).length };
+export type OnStopped = (reason: StopReason, calls: number) => void;
+
+/** What the details of a lapsed call say if a rule has stopped it. */
+const lapsedBecauseOf = [
+  ['contact-limit', contactLimitDetail],
+  ['stop', stoppedDetail],
+] as const;
+
+/** Lapses calls whose `notAfter` has passed. @returns the number of calls */
+export async function lapseBatch(
+  database: Lane,
+  now: Millis,
+  limit: number,
+  onStopped?: OnStopped,
+  trx?: Knex.Transaction,
+): Promise<number> {
+  const { changed, rows } = await statementsOf(database).lapse([now, limit], undefined, trx);
+  for (const [reason, text] of lapsedBecauseOf) {
+    const calls = rows.filter(({ detail }) => detail === text).length;
+    if (calls > 0) onStopped?.(reason, calls);
+  }
+  return changed;
 }
 
 /**
@@ -375,7 +394,12 @@ type Waiting = {
 /** Makes calls due. Reads the queue once, from start to end, because a million calls may wait. */
 async function makeDue(database: Lane, now: Millis, { campaignId = null, locked, ...queue }: Waiting): Promise<number> {
   const { write } = database;
-  const dueAt = write.raw(`CASE WHEN ${isUndialed} AND not_before > ? THEN not_before ELSE CAST(? AS bigint) END`, [now, now]);
+  const dueAt = write.raw(
+    // A provider still has a taken call, so its outcome has the same time as before.
+    `CASE WHEN ${isAt('taken')} THEN CAST(? AS bigint) + due_at - coalesce(dialed_at, due_at)
+       WHEN ${isUndialed} AND not_before > ? THEN not_before ELSE CAST(? AS bigint) END`,
+    [now, now, now],
+  );
   const firstAttemptAt = write.raw(`CASE WHEN NOT ${isUndialed} THEN first_attempt_at END`);
   const columns = { due_at: dueAt, held_until: null, held_for: null, first_attempt_at: firstAttemptAt };
   let changed = 0;
