@@ -127,7 +127,7 @@ describe('calls in the database', () => {
         'end UPDATE calls',
         'read SELECT r.n,',
       ]);
-      expect(await statementsFor(store.calls.findActive(request()))).to.deep.equal(['read SELECT r.n,']);
+      expect(await statementsFor(store.calls.findActive(request()))).to.deep.equal(['read SELECT CAST({{jsonGroup}}({{jsonArray}}(']);
     });
 
     it('record the use of an active key, even if its request is refused, but not of any other key', async () => {
