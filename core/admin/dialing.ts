@@ -48,7 +48,10 @@ async function runStop(context: AdminContext, options: Options & { reason?: stri
   parseInput(stopDialingSchema.shape.reason, reason, '--reason');
   const { stop, queuedCalls, withProvider } = await stopDialing(ports, caller, { ...scope, reason, cancelQueuedCalls });
   const waiting = `${counted(queuedCalls, 'queued call')} waiting, ${counted(withProvider, 'call')} with the provider`;
-  output.answer({ stop: stopJson(stop), queuedCalls, withProvider }, `Dialing is stopped for ${name}: ${waiting}.`);
+  output.answer(
+    { stop: stopJson(stop), queuedCalls, withProvider },
+    `Dialing is stopped for ${name}${cancelQueuedCalls ? ', and its queued calls are cancelled' : ''}: ${waiting}.`,
+  );
 }
 
 async function runResume(context: AdminContext, options: Options): Promise<void> {

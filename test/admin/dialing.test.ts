@@ -30,7 +30,11 @@ describeAdmin('admin, for dialing', ({ admin, json, database }) => {
       0,
       `Dialing is stopped for the account ${name}: 2 queued calls waiting, 0 calls with the provider.\n`,
     ]);
-    const again = await json('dialing', 'stop', ...account, '--cancel-queued-calls');
+    const cancel = ['dialing', 'stop', ...account, '--cancel-queued-calls'];
+    expect((await admin(cancel)).stdout).to.equal(
+      `Dialing is stopped for the account ${name}, and its queued calls are cancelled: 0 queued calls waiting, 0 calls with the provider.\n`,
+    );
+    const again = await json(...cancel);
     expect(again).to.deep.include({ queuedCalls: 0, withProvider: 0 });
     expect(again.stop).to.deep.include({ scope: 'account', target: { id: tenants.account.id, name }, reason: 'Wrong recording', by: null });
     await json('dialing', 'stop', '--server');
