@@ -479,6 +479,17 @@ describe('a claim', () => {
       expect(await call('a')).to.include({ state: 'dialing', due_at: now + 4 * hour });
     });
 
+    it('of a stopped account takes only due calls that a provider has, whose outcomes come meanwhile', async () => {
+      await add(names(2));
+      const calls = await claim(now, 2);
+      for (const each of calls) await store.settle(each, { event: 'taken', to: 'taken', dialedAt: now, dueAt: instant(now + minute) });
+      await add(['queued'], { due_at: instant(now - minute) });
+      await stopDialing(direct.ports, operator, { scope: 'partner', id: tenants.partner.id });
+      expect(await claim(now + minute - 1)).to.deep.equal([]);
+      expect((await claim(now + minute)).map(({ handoff }) => handoff)).to.deep.equal(['taken', 'taken']);
+      expect(await call('queued')).to.include({ state: 'queued', held_until: null });
+    });
+
     it('counts the calls that lapse because of a stop', async () => {
       const counted: unknown[] = [];
       const observed = dialingStore(direct.storage.database, clock, (...each) => counted.push(each));

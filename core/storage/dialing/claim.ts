@@ -25,7 +25,7 @@ import {
   unlocked,
 } from '../queue/queue.ts';
 import { readContacts } from './contact-limits.ts';
-import { countLive } from './live-calls.ts';
+import { countLive, dialingSql } from './live-calls.ts';
 import { claimAhead, isPacedBy, keepPace, latestNextOfAll, lockScopes, type PaceRow, paceClock, paceTimeSql, spread } from './pace.ts';
 
 /** The number of accounts that one claim considers. The next claim starts with the accounts after them. */
@@ -38,8 +38,12 @@ const maxRounds = 20;
 /** In ms: how long a claim waits for lanes that don't respond. */
 const patience = 1_000;
 
-/** The part of a claim that a lane gets: how many calls in total, and in what proportion from which accounts. */
-type Share = { accounts: Map<string, number>; limit: number };
+/**
+ * The part of a claim that a lane gets: how many calls in total, and in what proportion from which accounts. `stopped` are accounts of which
+ * only calls that a provider has are claimed, because their outcomes don't wait for a stop to end.
+ */
+type Share = { accounts: Map<string, number>; limit: number; stopped: ReadonlySet<string> };
+type DueAccount = { account_id: string; is_stopped: number | boolean };
 /** The number of accounts for which the process remembers which lane has the next turn. */
 const maxTurns = 10_000;
 
@@ -56,14 +60,14 @@ export function dueAccounts(database: Lane, clock: Clock) {
   const turns = new Map<string, number>();
 
   /** Queries with a reader, because an idle dialer must not take the writer's lock every second. */
-  function find(lane: Lane, now: Millis, limit: number): Promise<string[]> {
+  function find(lane: Lane, now: Millis, limit: number): Promise<DueAccount[]> {
     const find = () => accountsWithDue(lane, lastAccount, now, limit, paceTimeSql(lane, clock));
     if (!lane.hasOnlyCalls) return find();
     // A lane whose node hangs must not keep the others' calls from being dialed.
     if (unanswered.has(lane)) return Promise.resolve([]);
     unanswered.add(lane);
     const finding = find().finally(() => unanswered.delete(lane));
-    return Promise.race([finding, setTimeout<string[]>(patience, [], { ref: false })]);
+    return Promise.race([finding, setTimeout<DueAccount[]>(patience, [], { ref: false })]);
   }
 
   async function findDue(limit: number, now: Millis): Promise<{ shares: Map<Lane, Share>; failures: PromiseRejectedResult[] }> {
@@ -71,10 +75,13 @@ export function dueAccounts(database: Lane, clock: Clock) {
     const lanes = callLanes(database);
     const found = await Promise.allSettled(lanes.map((lane) => find(lane, now, max)));
     const lanesByAccount = new Map<string, Lane[]>();
+    const stopped = new Set<string>();
     for (const [n, lane] of lanes.entries()) {
       const result = found[n];
-      for (const account of result?.status === 'fulfilled' ? result.value : [])
+      for (const { account_id: account, is_stopped: isStopped } of result?.status === 'fulfilled' ? result.value : []) {
         lanesByAccount.set(account, [...(lanesByAccount.get(account) ?? []), lane]);
+        if (isStopped) stopped.add(account);
+      }
     }
     const accounts = [...lanesByAccount.keys()].sort((a, b) => order(a, b, lastAccount)).slice(0, max);
     inTurn = accounts;
@@ -87,7 +94,7 @@ export function dueAccounts(database: Lane, clock: Clock) {
       const turn = turns.get(account) ?? 0;
       if (own.length > 1) turns.set(account, turn + 1);
       const lane = own[turn % own.length] ?? database;
-      const share = shares.get(lane) ?? { accounts: new Map(), limit: 0 };
+      const share = shares.get(lane) ?? { accounts: new Map(), limit: 0, stopped };
       // In each turn, the account gets as many calls as it has slots in this lane. An account that also has calls in other lanes has
       // fewer.
       share.accounts.set(account, lane.hasOnlyCalls ? (share.accounts.get(account) ?? 0) + 1 : 1);
@@ -124,11 +131,11 @@ export function claimer(root: Lane, database: Lane, clock: Clock, rules: KnownRu
   const time = paceClock(database, clock);
 
   /** @returns the claimed calls, and how many calls it ended or postponed instead */
-  function claimOnce(accounts: Share['accounts'], limit: number, size: number, claim: Claim, others: ReadonlyMap<string, CallKeyPair[]>) {
+  function claimOnce(share: Share, limit: number, size: number, claim: Claim, others: ReadonlyMap<string, CallKeyPair[]>) {
     return database.write.transaction(async (trx) => {
       const lapsed: Parameters<OnStopped>[] = [];
       await lapseBatch(database, claim.now, sweepBatchSize, (...each) => lapsed.push(each), trx);
-      const picked = await pick(trx, accounts, { now: claim.now, size, turns, others });
+      const picked = await pick(database, trx, share, { now: claim.now, size, turns, others });
       const judged = await judgeCalls({ root, lane: database, trx }, rules, picked.slice(0, size), claim);
       const paced = await pace(trx, judged, limit, claim);
       const { claimed, blocked } = await claimCalls(trx, paced.open, judged.campaigns, claim);
@@ -163,14 +170,15 @@ export function claimer(root: Lane, database: Lane, clock: Clock, rules: KnownRu
   }
 
   /** @returns null if the claim needs a lock that it may not take */
-  return async ({ accounts, limit }: Share, claim: Claim): Promise<ClaimedCall[] | null> => {
+  return async (share: Share, claim: Claim): Promise<ClaimedCall[] | null> => {
+    const { accounts, limit } = share;
     const others = await turns.findOthers([...accounts.keys()], claim.now, Math.ceil(limit / accounts.size));
     const all: ClaimedCall[] = [];
     // Repeat if calls were ended or postponed instead of claimed, because even thousands of calls outside their calling hours must not keep
     // the calls behind them from being dialed.
     for (let round = 0, size = limit; round < maxRounds && all.length < limit; round++, size = sweepBatchSize) {
       try {
-        const { claimed, moved, pacedAt } = await claimOnce(accounts, limit - all.length, size, claim, others);
+        const { claimed, moved, pacedAt } = await claimOnce(share, limit - all.length, size, claim, others);
         if (pacedAt) time.noteEnd(pacedAt);
         all.push(...claimed);
         if (moved === 0) break;
@@ -191,13 +199,13 @@ type Claim = { provider: string; now: Millis; leaseUntil: Millis; serverPace?: P
 class LockNeeded extends Error {}
 
 /**
- * Finds the next accounts with due calls: first those after a given account, then those from the start. Skips accounts that are stopped, or
- * whose next call may only leave later, because thousands of them would keep others waiting. The recursion skips from account to
+ * Finds the next accounts with due calls: first those after a given account, then those from the start. Skips accounts that are stopped,
+ * unless a provider has a due call of theirs, or whose next call may only leave later, because thousands would keep others waiting. The recursion skips from account to
  * account in the index, because one account may have a million due calls. It's a single statement, because idle dialers run it every
  * second.
  */
-async function accountsWithDue(database: Lane, after: string, now: Millis, limit: number, timeSql: string): Promise<string[]> {
-  const rows = await database.query<{ account_id: string }>(
+function accountsWithDue(database: Lane, after: string, now: Millis, limit: number, timeSql: string): Promise<DueAccount[]> {
+  return database.query<DueAccount>(
     `WITH RECURSIVE waiting (account_id, from_start) AS (
        SELECT min(account_id), 0 FROM calls WHERE due_at IS NOT NULL AND account_id > ?
        UNION ALL
@@ -205,17 +213,20 @@ async function accountsWithDue(database: Lane, after: string, now: Millis, limit
          CASE WHEN waiting.account_id IS NULL THEN 1 ELSE from_start END
        FROM waiting WHERE from_start = 0 OR waiting.account_id < ?
      )
-     SELECT account_id FROM waiting
+     SELECT account_id, is_stopped FROM (
+       SELECT account_id, from_start, EXISTS (SELECT 1 FROM dialing_stops LEFT JOIN accounts ON accounts.id = waiting.account_id
+         WHERE scope_id IN (waiting.account_id, accounts.partner_id, '')) AS is_stopped
+       FROM waiting
+     ) AS waiting
      WHERE account_id IS NOT NULL AND (from_start = 0 OR account_id <= ?)
        AND EXISTS (SELECT 1 FROM calls WHERE calls.account_id = waiting.account_id AND due_at IS NOT NULL AND due_at <= ?)
        AND NOT EXISTS (SELECT 1 FROM dialing_paces WHERE scope_id IN (waiting.account_id, '')
          AND next_at > ${timeSql} + ${claimAhead} AND next_at <= ${timeSql} + ${latestNextOfAll})
-       AND NOT EXISTS (SELECT 1 FROM dialing_stops LEFT JOIN accounts ON accounts.id = waiting.account_id
-         WHERE scope_id IN (waiting.account_id, accounts.partner_id, ''))
+       AND (NOT is_stopped OR EXISTS (
+         SELECT 1 FROM ${dialingSql(database)} WHERE calls.account_id = waiting.account_id AND ${isAt('taken')} AND due_at <= ?))
      LIMIT ?`,
-    [after, after, after, now, limit],
+    [after, after, after, now, now, limit],
   );
-  return rows.map(({ account_id }) => account_id);
 }
 
 const pickedColumns = [
@@ -227,12 +238,13 @@ type PickedRow = Pick<CallRow, (typeof pickedColumns)[number]>;
 /**
  * Picks the oldest due calls of these accounts. Accounts take turns, and so do the keys within an account.
  *
- * @param accounts how many calls an account gets in each turn @param others further due calls by account, of keys that have none of the
+ * @param share how many calls an account gets in each turn @param others further due calls by account, of keys that have none of the
  * account's oldest calls
  */
 async function pick(
+  database: Lane,
   trx: Knex.Transaction,
-  accounts: ReadonlyMap<string, number>,
+  { accounts, stopped }: Share,
   { now, size, turns, others }: { now: Millis; size: number; turns: KeyTurns; others: ReadonlyMap<string, CallKeyPair[]> },
 ): Promise<PickedRow[]> {
   const perTurn = [...accounts.values()].reduce((sum, count) => sum + count, 0);
@@ -240,6 +252,15 @@ async function pick(
   const queues: { count: number; calls: PickedRow[] }[] = [];
   for (const [account, count] of accounts) {
     const each = count * rounds;
+    if (stopped.has(account)) {
+      // Reads the few calls that are being dialed, because a million may be waiting.
+      const taken = trx(trx.raw(dialingSql(database)))
+        .where('account_id', account)
+        .whereRaw(isAt('taken'))
+        .where('due_at', '<=', now);
+      queues.push({ count, calls: await unlocked(trx, taken.orderBy('due_at').limit(each)).select(pickedColumns) });
+      continue;
+    }
     const due = () =>
       trx('calls')
         .where('account_id', account)
