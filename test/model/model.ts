@@ -311,12 +311,12 @@ export class Model extends People {
   }
 
   /**
-   * While an account, a partner or the server is stopped, nothing happens to its calls. While a campaign is stopped, calls that the provider
-   * has accepted end as usual, so that they don't stand in front of other campaigns' calls.
+   * While an account, a partner or the server is stopped, nothing happens to its calls, except that calls that the provider has accepted end
+   * as usual. While only a campaign is stopped, its waiting calls are looked at, so that they don't stand in front of others.
    */
   #isLeftAlone({ campaign, stage }: Call): boolean {
     const isWhole = this.stops.values().some((stop) => stop.target !== campaign && this.#applies(stop, campaign));
-    return isWhole || (stage === 'open' && this.#isStopped(campaign));
+    return stage !== 'taken' && (isWhole || (stage === 'open' && this.#isStopped(campaign)));
   }
 
   /** Whether the provider's response or the outcome is overdue. */
@@ -492,7 +492,8 @@ export class Model extends People {
     for (const call of this.calls.values()) {
       if (!isOpen(call) || call.dueAt <= this.now + skew + this.#findLongestWait(call, hasStepped)) continue;
       if (isWaiting(call)) this.#makeDue(call);
-      else this.calls.change(call.id, { dueAt: this.now });
+      // The provider still has it, so it waits as long again.
+      else this.calls.change(call.id, { dueAt: this.now + (call.stage === 'taken' ? call.dueAt - (call.dialedAt ?? call.dueAt) : 0) });
     }
   }
 
