@@ -24,12 +24,15 @@ describe('callkey call place --from, for lines that were already placed', () => 
 
   it('says to repeat the command without --again if the results of an --again run were lost', async () => {
     const path = file(createCsv(2));
-    const { promise, resolve } = Promise.withResolvers<void>();
-    its.network.faults.push('pass', promise);
+    // Both requests are under way before the first result can't be written.
+    const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    its.network.faults.push(first.promise, second.promise);
     const args = ['call', 'place', its.tenants.campaign.id, '--from', path, '--again'];
     const { ended } = its.home.start(args, { stdout: '/dev/full' });
+    await until(() => its.network.seen.length === 2);
+    first.resolve();
     await until(async () => (await calls()).length === 1);
-    resolve();
+    second.resolve();
     const { stderr } = await ended;
     expect(stderr).to.contain("To get the results, run the same command without --again. It won't place a call twice.");
     expect(ndjson((await place(path)).stdout)).to.have.length(2);
