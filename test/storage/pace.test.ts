@@ -441,7 +441,7 @@ describe('a claim', () => {
       expect(await take(again + 8_000 + minute)).to.deep.equal(['b']);
     });
 
-    it('of a stop waits for a hand-off of a core whose clock is behind or ahead', async () => {
+    it('is waited for by a stop, even if the clock of the core that made it is behind or ahead', async () => {
       for (const off of [-minute, hour]) {
         await add([`off ${off}`], { due_at: instant(now - hour) });
         const [open] = await claim(now + off, 1);
@@ -456,7 +456,7 @@ describe('a claim', () => {
       }
     });
 
-    it("of a stop doesn't cancel calls that were placed after its answer", async () => {
+    it('finds calls still queued that were placed after the answer to a stop that cancels the others', async () => {
       await add(names(500));
       soon.ms = 0;
       await stopDialing(direct.ports, operator, { ...account(), cancelQueuedCalls: 'soon' }).finally(() => {
@@ -479,7 +479,7 @@ describe('a claim', () => {
       expect(await call('a')).to.include({ state: 'dialing', due_at: now + 4 * hour });
     });
 
-    it('of a stopped account takes only due calls that a provider has, whose outcomes come meanwhile', async () => {
+    it('takes only calls that wait for their outcome from a stopped account', async () => {
       await add(names(2));
       const calls = await claim(now, 2);
       for (const each of calls) await store.settle(each, { event: 'taken', to: 'taken', dialedAt: now, dueAt: instant(now + minute) });
@@ -499,7 +499,7 @@ describe('a claim', () => {
       expect(counted).to.deep.equal([['stop', 2]]);
     });
 
-    it("isn't resumed by a user until the calls of a stop are cancelled, and says so right away", async () => {
+    it('lets a user resume dialing only once the calls of a stop are cancelled, and says so right away', async () => {
       await add(names(500));
       soon.ms = 0;
       const scope = { scope: 'account', id: tenants.account.id, cancelQueuedCalls: 'soon' } as const;

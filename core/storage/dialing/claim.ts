@@ -133,6 +133,7 @@ export function claimer(root: Lane, database: Lane, clock: Clock, rules: KnownRu
   /** @returns the claimed calls, and how many calls it ended or postponed instead */
   function claimOnce(share: Share, limit: number, size: number, claim: Claim, others: ReadonlyMap<string, CallKeyPair[]>) {
     return database.write.transaction(async (trx) => {
+      // Counted once no lock is needed anymore, because this transaction would be rolled back for that and repeated.
       const lapsed: Parameters<OnStopped>[] = [];
       await lapseBatch(database, claim.now, sweepBatchSize, (...each) => lapsed.push(each), trx);
       const picked = await pick(database, trx, share, { now: claim.now, size, turns, others });
@@ -200,9 +201,9 @@ class LockNeeded extends Error {}
 
 /**
  * Finds the next accounts with due calls: first those after a given account, then those from the start. Skips accounts that are stopped,
- * unless a provider has a due call of theirs, or whose next call may only leave later, because thousands would keep others waiting. The recursion skips from account to
- * account in the index, because one account may have a million due calls. It's a single statement, because idle dialers run it every
- * second.
+ * unless a provider has a due call of theirs, and those whose next call may only leave later, because thousands of them would keep others
+ * waiting. The recursion skips from account to account in the index, because one account may have a million due calls. It's a single
+ * statement, because idle dialers run it every second.
  */
 function accountsWithDue(database: Lane, after: string, now: Millis, limit: number, timeSql: string): Promise<DueAccount[]> {
   return database.query<DueAccount>(

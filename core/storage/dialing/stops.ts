@@ -58,14 +58,7 @@ export function stopStore({ console: database, background }: Lanes): StopStore {
     async resume(stop, event, cancelling) {
       const row = await read('dialing_stops').where({ id: stop.id }).first();
       // Calls that were to be cancelled mustn't leave instead.
-      if (row?.cancelling_since != null && (await cancelFor(background, row, toCancel(cancelling))) === null)
-        throw new Problem(
-          'unavailable',
-          'The calls that were queued when dialing was stopped are still being cancelled. Resume again shortly.',
-          {
-            retryAfter: 5,
-          },
-        );
+      if (row?.cancelling_since != null && (await cancelFor(background, row, toCancel(cancelling))) === null) throw stillCancelling();
       return write.transaction(async (trx) => {
         const ended = await trx('dialing_stops').where({ id: stop.id, by_type: stop.byType }).delete();
         if (ended === 0) return false;
@@ -136,7 +129,7 @@ async function awaitHandoffs(
   const under = `state = 'dialing' AND (${isAt('open')} OR (${isAt('doubt')} AND detail IS NULL)) AND ${sql}`;
   const find = async () => {
     const select = `SELECT contact_id, attempt FROM ${dialingSql(database)} WHERE ${under}`;
-    const rows = await queryCalls<{ contact_id: string; attempt: number }>(database, select, [...bindings]);
+    const rows = await queryCalls<{ contact_id: string; attempt: number }>(database, select, bindings);
     return rows.map(({ contact_id, attempt }) => `${contact_id} ${attempt}`);
   };
   const before = new Set(await find());
@@ -147,6 +140,11 @@ async function awaitHandoffs(
   }
 }
 
+function stillCancelling(): Problem {
+  const detail = 'The calls that were queued when dialing was stopped are still being cancelled. Resume again shortly.';
+  return new Problem('unavailable', detail, { retryAfter: 5 });
+}
+
 type Cancel = (...calls: Parameters<typeof cancelSoon>) => Promise<number | boolean | null>;
 
 const toCancel = (cancelling: true | 'soon'): Cancel => (cancelling === 'soon' ? cancelSoon : cancelForGood);
@@ -155,7 +153,7 @@ const toCancel = (cancelling: true | 'soon'): Cancel => (cancelling === 'soon' ?
  * Returns the time of a stop or, if that's later, of the newest call that's there, because the clock of the core where a call was placed may
  * be ahead. Calls that are placed later aren't cancelled.
  */
-async function newestOf(database: Lane, { scope, target, owner, at }: DialingStop): Promise<Millis> {
+async function newestOf(database: Lane, { id, scope, target, owner, at }: DialingStop): Promise<Millis> {
   const ids = {
     server: ['SELECT id FROM campaigns'],
     partner: ['SELECT c.id FROM campaigns c JOIN accounts a ON a.id = c.account_id WHERE a.partner_id = ?', owner?.partnerId ?? ''],
@@ -163,13 +161,12 @@ async function newestOf(database: Lane, { scope, target, owner, at }: DialingSto
     campaign: ['SELECT id FROM campaigns WHERE id = ?', target?.id ?? ''],
   } as const;
   const [campaigns, ...bindings] = ids[scope];
-  // UUIDs begin with their time.
-  const digits = at.toString(16).padStart(12, '0');
   const among = database.kind === 'postgres' ? `= ANY (ARRAY(${campaigns}))` : `IN (${campaigns})`;
   const rows = await queryCalls<{ newest: Millis | null }>(
     database,
-    `SELECT max(placed_at) AS newest FROM calls WHERE campaign_id ${among} AND contact_id >= ?`,
-    [...bindings, `${digits.slice(0, 8)}-${digits.slice(8)}`],
+    // IDs are in the order of their times, so these calls are newer than the stop.
+    `SELECT max(placed_at) AS newest FROM calls WHERE campaign_id ${among} AND contact_id > ?`,
+    [...bindings, id],
   );
   return instant(Math.max(at, ...rows.map(({ newest }) => Number(newest ?? 0))));
 }
