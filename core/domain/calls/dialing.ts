@@ -45,6 +45,12 @@ export const dialingLimits = {
   life: Duration.fromObject({ days: 30 }),
 };
 
+/** Returns until when a waiting call may be dialed: without `notAfter`, for as long as a call lives after it was first due. */
+export function latestDialing(call: { placedAt: Millis; notBefore: Millis | null; notAfter: Millis | null }): Millis {
+  const firstDueAt = instant(Math.max(call.placedAt, call.notBefore ?? 0));
+  return call.notAfter ?? plus(firstDueAt, dialingLimits.life.toMillis());
+}
+
 /** Decides whether to hand off a newly claimed call, or to settle it without a hand-off. */
 export function nextStep(call: ClaimedCall, provider: Provider, now: Millis): 'hand-off' | Settlement {
   if (call.handoff === 'taken') return conclude(call, provider, now);

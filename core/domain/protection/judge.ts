@@ -2,8 +2,8 @@ import type { HoursRule } from '#contract/protection/calling-hours.ts';
 import type { ContactLimits } from '#contract/protection/dialing.ts';
 import { restrictedKindNames } from '#contract/protection/numbers.ts';
 import { timestamp } from '#contract/text/text.ts';
-import { dialingLimits } from '../calls/dialing.ts';
-import { instant, type Millis, oneDay, oneMinute, plus } from '../instant.ts';
+import { latestDialing } from '../calls/dialing.ts';
+import { instant, type Millis, oneDay, oneMinute } from '../instant.ts';
 import type { CampaignRules, NewCall, Objection, StopReason } from '../model.ts';
 import { Problem } from '../problem.ts';
 import { findOpening, selectRules } from './calling-hours.ts';
@@ -51,7 +51,7 @@ function judgeHours({ hours }: CampaignRules, call: JudgedCall, now: Millis, pla
   const opening = findOpening({ rules, zones, from });
   if (opening === 'open') return open;
   if (opening === null && isZoneUnclear(rules, zones, from)) return { kind: 'unknown-time-zone' };
-  const latest = notAfter ?? plus(instant(Math.max(placedAt, notBefore ?? 0)), dialingLimits.life.toMillis());
+  const latest = latestDialing({ placedAt, notBefore, notAfter });
   return opening === null || opening >= latest ? { kind: 'outside-calling-hours', opensAt: opening } : { kind: 'held', until: opening };
 }
 

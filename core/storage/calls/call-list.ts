@@ -4,9 +4,9 @@ import { callStates } from '#contract/calls/states.ts';
 import type { Named } from '#contract/console/common.ts';
 import { parsePhoneDigits } from '#contract/text/text.ts';
 import { type Stage, waitingStages } from '../../domain/calls/call-states.ts';
-import { dialingLimits } from '../../domain/calls/dialing.ts';
+import { latestDialing } from '../../domain/calls/dialing.ts';
 import type { KeyVisibility } from '../../domain/directory/scope.ts';
-import { instant, type Millis, plus } from '../../domain/instant.ts';
+import type { Millis } from '../../domain/instant.ts';
 import type { CallCount, CallDetails, CallFilter, ListedCall, StretchEnd } from '../../domain/model.ts';
 import type { CallListStore, CallScope } from '../../domain/ports.ts';
 import { readContacts } from '../dialing/contact-limits.ts';
@@ -188,7 +188,7 @@ function callDetails(row: ShownRow, call: ListedCall): CallDetails {
 }
 
 function listedCall(row: ListedRow, key: KeyRow | undefined, campaignName: string): ListedCall {
-  const latest = row.not_after ?? plus(instant(Math.max(row.placed_at, row.not_before ?? 0)), dialingLimits.life.toMillis());
+  const latest = latestDialing({ placedAt: row.placed_at, notBefore: row.not_before, notAfter: row.not_after });
   return {
     requestId: row.request_id,
     contactId: row.contact_id,

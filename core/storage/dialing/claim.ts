@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import type { HeldFor, Pace } from '#contract/protection/dialing.ts';
-import { dialingLimits } from '../../domain/calls/dialing.ts';
+import { latestDialing } from '../../domain/calls/dialing.ts';
 import { instant, type Millis, oneHour, plus } from '../../domain/instant.ts';
 import type { CallCampaign, CampaignRules, ClaimedCall, DepartureTime, Objection, ScopePace } from '../../domain/model.ts';
 import type { Clock } from '../../domain/ports.ts';
@@ -325,7 +325,7 @@ function holdOrLapse(judged: JudgedCalls, { key, waitsUntil }: Pick<OpenCall, 'k
 
 /** A call that waits for a stop or its pace becomes due again and again, so that its due time doesn't tell how long it has waited. */
 function waitsUntil({ placed_at, not_before, not_after }: PickedRow): Millis | null {
-  return not_after === null ? plus(instant(Math.max(placed_at, not_before ?? 0)), dialingLimits.life.toMillis()) : null;
+  return not_after === null ? latestDialing({ placedAt: placed_at, notBefore: not_before, notAfter: null }) : null;
 }
 
 /**
@@ -422,7 +422,7 @@ function judgeNow(row: PickedRow, rules: CampaignRules, contacts: Contacts, now:
     contacts.get(countedFor(rules) ?? '')?.set(call.phone, [now, ...times]);
     return judgement;
   }
-  const latest = row.not_after ?? plus(placedAt, dialingLimits.life.toMillis());
+  const latest = latestDialing({ placedAt, notBefore: null, notAfter: row.not_after });
   const later = until < latest ? judge(rules, { ...call, notBefore: until }, now, placedAt) : null;
   if (later?.kind === 'open' || later?.kind === 'held')
     return { kind: 'held', until: later.kind === 'held' ? later.until : until, heldFor: 'contact-limit' };
