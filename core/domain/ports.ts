@@ -281,8 +281,11 @@ export type CallListStore = {
    * short, no matter how many calls the campaign has.
    */
   list(scope: CallScope, filter: CallFilter, cursor: string | null, visibility: KeyVisibility, limit: number): Promise<CallStretch>;
-  /** Lists the calls with exactly this request ID that match the filter's other parts, newest first. An index finds them. */
-  withRequestId(scope: CallScope, filter: CallFilter, requestId: string, visibility: KeyVisibility, limit: number): Promise<ListedCall[]>;
+  /**
+   * Lists the calls, newest first, whose request ID is exactly what's searched for, and those with that number that were handed off before
+   * an instant. Indexes find both. None, if a number has thousands of them.
+   */
+  matchingExactly(scope: CallScope, filter: CallFilter, before: Millis, visibility: KeyVisibility, limit: number): Promise<ListedCall[]>;
   /** Counts the calls in scope, up to `max`. @returns null if not all of them match, so that they have to be counted stretch by stretch */
   countUpTo(scope: CallScope, filter: CallFilter, max: number): Promise<number | null>;
   /** Counts the matching calls in one stretch, as in `list`, by the quarter-hour when they were placed. */

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
-import { idCursors } from '../../core/domain/paging.ts';
+import { instant } from '../../core/domain/instant.ts';
+import { timeCursors } from '../../core/domain/paging.ts';
 import { describeBrowser, sharedBrowser, violationsOn } from '../support/browser.ts';
 import { openCore } from '../support/core.ts';
 import { openOnce } from '../support/opened.ts';
@@ -140,7 +141,7 @@ describeBrowser('the console with more campaigns, users and calls than fit on a 
   it('says how far back it has searched for calls, and continues the search on request', async () => {
     const { id } = harness.tenants.campaign;
     let asked = 0;
-    const nextCursor = idCursors('calls').write('000001000');
+    const nextCursor = timeCursors('calls').write({ at: instant(Date.now()), id: '000001000' });
     // Makes the first response say that the search ran out of time.
     await page.route('**/calls?search=*', async (route) => {
       asked += 1;

@@ -6,7 +6,7 @@ import { deletionSchema, usersSchema } from '#contract/console/users.ts';
 import { limits } from '#contract/limits.ts';
 import { doNotCallSchema } from '#contract/protection/protection.ts';
 import { instant } from '../../core/domain/instant.ts';
-import { idCursors } from '../../core/domain/paging.ts';
+import { timeCursors } from '../../core/domain/paging.ts';
 import { turnLimits } from '../../core/http/console/console-turns.ts';
 import { type CoreHarness, openCore, type RunningCore } from '../support/core.ts';
 import { type DatabaseKind, onEachDatabase } from '../support/databases.ts';
@@ -224,15 +224,16 @@ describe('a search for calls', () => {
     const since = Date.now() - 3_600_000;
     let core: RunningCore;
     let close: CoreHarness['close'];
+    let direct: DirectAccess;
     let cookie: string;
     let url: string;
 
     before(async () => {
       const harness = await openCore({ kind, environment: { DIALER: 'off' } });
-      ({ core, close } = harness);
+      ({ core, close, direct } = harness);
       const { id, accountId } = { id: harness.tenants.campaign.id, accountId: harness.tenants.account.id };
       const contact = kind === 'postgres' ? `lpad(CAST(i AS text), 9, '0')` : `printf('%09d', i)`;
-      await harness.direct.storage.database.write.raw(
+      await direct.storage.database.write.raw(
         `INSERT INTO calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, phone, name, placed_at, ended_at)
          SELECT ${contact}, '${id}', '${accountId}', CAST(i AS text), 'k', CASE WHEN i = 7 THEN 'busy' ELSE 'completed' END, '+493012345678',
            CASE WHEN i = 9 THEN 'Zoë' ELSE 'Ada Lovelace' END, ${since} + i, ${since} + i
@@ -287,11 +288,37 @@ describe('a search for calls', () => {
       expect((await search('?search=170&state=busy')).calls).to.deep.equal([]);
     });
 
+    it('shows the ended calls of exactly the number that is searched for on the first page, however old they are, and only once', async () => {
+      const change = (id: number, row: object) =>
+        direct.storage.database
+          .write('calls')
+          .where({ request_id: String(id) })
+          .update(row);
+      const dialed = { phone: '+49401234567', handoff: 'taken', first_attempt_at: since };
+      for (const id of [11, 12]) await change(id, dialed);
+      await change(13, { phone: dialed.phone });
+      const { search: given } = turnLimits;
+      // Each response has what was found in one stretch.
+      turnLimits.search = 0;
+      try {
+        const first = await search('?search=%2B49 40 1234567');
+        expect(first.calls.map(({ requestId }) => requestId)).to.deep.equal(['12', '11']);
+        // A call that's dialed in the meantime is on a later page.
+        await change(13, { ...dialed, first_attempt_at: Date.now() });
+        expect(await searchAll('?search=%2B49 40 1234567', Promise.resolve(first))).to.deep.equal(['12', '11', '13']);
+        expect((await search('?search=%2B49 40 1234567&state=busy')).calls).to.deep.equal([]);
+      } finally {
+        turnLimits.search = given;
+      }
+    });
+
     it('returns the matches found so far when the same session starts another search, and can be continued from there', async () => {
       const older = search('?search=zoe');
       const newer = search('?search=zo');
       const stopped = (await Promise.all([older, newer])).find(({ searchedBackTo }) => searchedBackTo !== undefined);
-      expect(Date.parse(stopped?.searchedBackTo ?? '')).to.equal(since + Number(idCursors('calls').read(stopped?.nextCursor ?? null)));
+      expect(Date.parse(stopped?.searchedBackTo ?? '')).to.equal(
+        since + Number(timeCursors('calls').read(stopped?.nextCursor ?? null)?.id),
+      );
       expect(await searchAll('?search=zoe', older)).to.deep.equal(['9']);
     });
   });

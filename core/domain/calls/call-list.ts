@@ -3,9 +3,9 @@ import type { AnsweredBy } from '#contract/calls/dialer.ts';
 import { limits } from '#contract/limits.ts';
 import { listCampaigns } from '../directory/directory.ts';
 import { scopeFor } from '../directory/scope.ts';
-import type { Millis } from '../instant.ts';
+import { type Millis, oneMinute, plus } from '../instant.ts';
 import type { CallCount, CallDetails, CallFilter, InstantRange, ListedCall, ListFilter, StretchEnd, Viewer } from '../model.ts';
-import { capTotal, idCursors, type Page, type Total, toPage } from '../paging.ts';
+import { capTotal, type Page, type Total, timeCursors, toPage } from '../paging.ts';
 import type { CallScope, CountOfCampaign, Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { chartDays, type Day, type DayRange, firstDayStart, groupByDay, listDays, rangeEnd } from './days.ts';
@@ -24,22 +24,24 @@ export async function listCalls(ports: Ports, viewer: Viewer, query: CallQuery, 
 }
 
 /**
- * Adds the calls to the first page of a search whose request ID is exactly what's searched for, because the search may take long to reach
- * them. They come last, because they're older, and aren't repeated on later pages.
+ * Adds the calls to the first page of a search whose request ID or number is exactly what's searched for, because the search may take long to
+ * reach them. They come last, because they're older, and aren't repeated on later pages, which look for what was there at the first: a
+ * minute before it, because the cores' clocks may differ.
  */
 async function withExactMatches(
   { stores }: Ports,
   viewer: Viewer,
   scope: CallScope,
   { cursor, filter }: CallQuery,
-  { items, nextCursor }: FoundPage,
+  { items, nextCursor, begunAt }: FoundPage,
 ): Promise<ListedCall[]> {
-  const { search } = filter;
-  if (search === '' || (cursor === null && nextCursor === null)) return items;
-  const exact = await stores.callList.withRequestId(scope, filter, search, scopeFor(viewer).apiKeys, limits.page + 1);
+  if (filter.search === '' || (cursor === null && nextCursor === null)) return items;
+  const before = plus(begunAt, -oneMinute);
+  const exact = await stores.callList.matchingExactly(scope, filter, before, scopeFor(viewer).apiKeys, limits.page + 1);
   // Too many for one page; the search will find them.
   if (exact.length > limits.page) return items;
-  if (cursor !== null) return items.filter(({ requestId }) => requestId !== search);
+  const ids = new Set(exact.map(({ contactId }) => contactId));
+  if (cursor !== null) return items.filter(({ contactId }) => !ids.has(contactId));
   const last = items.at(-1)?.contactId;
   return [...items, ...exact.filter(({ contactId }) => last === undefined || contactId < last)];
 }
@@ -62,20 +64,24 @@ export async function findCallsToExport(ports: Ports, viewer: Viewer, query: Cal
 
 async function findPage(ports: Ports, viewer: Viewer, scope: CallScope, query: CallQuery, turn: Turn, size: number = limits.page) {
   const calls: ListedCall[] = [];
-  for (let after = callCursors.read(query.cursor); ; ) {
+  const cursor = callCursors.read(query.cursor);
+  const begunAt = cursor?.at ?? ports.clock.now();
+  for (let after = cursor?.id ?? null; ; ) {
     const rows = size + 1 - calls.length;
     const rowsFound = await ports.stores.callList.list(scope, query.filter, after, scopeFor(viewer).apiKeys, rows);
     calls.push(...rowsFound.calls);
     const { end } = rowsFound;
     if (calls.length > size || end === null)
-      return { ...toPage(callCursors, size, calls, ({ contactId }) => contactId), searchedBackTo: null };
+      return { ...toPage(callCursors, size, calls, ({ contactId: id }) => ({ at: begunAt, id })), searchedBackTo: null, begunAt };
     // A campaign may have ten million calls without a match, so an incomplete page is a valid result.
-    if (!(await turn.yieldTurn())) return { items: calls, nextCursor: callCursors.write(end.contactId), searchedBackTo: end.placedAt };
+    const nextCursor = callCursors.write({ at: begunAt, id: end.contactId });
+    if (!(await turn.yieldTurn())) return { items: calls, nextCursor, searchedBackTo: end.placedAt, begunAt };
     after = end.contactId;
   }
 }
 
-const callCursors = idCursors('calls');
+/** A position has the time of the first page, and the last call. */
+const callCursors = timeCursors('calls');
 
 async function countCalls(ports: Ports, scope: CallScope, filter: CallFilter, turn: Turn): Promise<Total> {
   const max = limits.countedMatches;
@@ -91,8 +97,11 @@ async function countCalls(ports: Ports, scope: CallScope, filter: CallFilter, tu
   }
 }
 
-/** @property searchedBackTo the time back to which calls were searched, if the search stopped before the page was full */
-type FoundPage = Page<ListedCall> & { searchedBackTo: Millis | null };
+/**
+ * @property searchedBackTo the time back to which calls were searched, if the search stopped before the page was full
+ * @property begunAt when the first page was read
+ */
+type FoundPage = Page<ListedCall> & { searchedBackTo: Millis | null; begunAt: Millis };
 type CallPage = FoundPage & Total;
 
 /** A turn to use the database, for work that may take a long time. */

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { answerers } from '#contract/calls/dialer.ts';
 import { callStates } from '#contract/calls/states.ts';
 import type { Named } from '#contract/console/common.ts';
-import { parsePhoneDigits } from '#contract/text/text.ts';
+import { parsePhoneDigits, toPhonePrefix } from '#contract/text/text.ts';
 import { type Stage, waitingStages } from '../../domain/calls/call-states.ts';
 import { latestDialing } from '../../domain/calls/dialing.ts';
 import type { KeyVisibility } from '../../domain/directory/scope.ts';
@@ -46,12 +46,25 @@ export function callListStore({ lists: database, background }: Lanes): CallListS
       return { calls: await withNames(read, visibility, rows), end };
     },
 
-    async withRequestId(scope, filter, requestId, visibility, limit) {
-      const exact = { sql: 'request_id = ?', values: [requestId] };
-      const others = matchingCalls(kind, { ...filter, search: '' });
-      const calls = both(within(kind, scope), exact, others, inRange(timeColumns, filter.placed));
-      const pages = await Promise.all(lanesIn(database, scope).map(({ query }) => query<ListedRow>(pageSql(calls, limit), calls.values)));
-      return withNames(read, visibility, newestOf(pages.flat(), limit));
+    async matchingExactly(scope, filter, before, visibility, limit) {
+      const others = both(within(kind, scope), matchingCalls(kind, { ...filter, search: '' }), inRange(timeColumns, filter.placed));
+      const withRequestId = both({ sql: 'request_id = ?', values: [filter.search] }, others);
+      const withNumber = both(
+        { sql: `first_attempt_at < ? AND (SELECT count(*) FROM found) <= ${mostOfNumber}`, values: [before] },
+        others,
+      );
+      const number = ofNumber(kind, scope, toPhonePrefix(filter.search));
+      const pages = await Promise.all(
+        lanesIn(database, scope).flatMap(({ query }) => [
+          query<ListedRow>(pageSql(withRequestId, limit), withRequestId.values),
+          query<ListedRow>(
+            `WITH found AS MATERIALIZED (SELECT * FROM calls WHERE ${number.sql} LIMIT ${mostOfNumber + 1}) ${pageSql(withNumber, limit, 'found')}`,
+            [...number.values, ...withNumber.values],
+          ),
+        ]),
+      );
+      const rows = new Map(pages.flat().map((row) => [row.contact_id, row]));
+      return withNames(read, visibility, newestOf([...rows.values()], limit));
     },
 
     async countUpTo(scope, filter, max) {
@@ -128,9 +141,9 @@ export function callListStore({ lists: database, background }: Lanes): CallListS
  * Builds the SQL for a page. Sorts only the IDs, and then reads the rows, because the rows are long and several campaigns may have
  * thousands of matches.
  */
-function pageSql({ sql }: Condition, limit: number): string {
+function pageSql({ sql }: Condition, limit: number, table = 'calls'): string {
   const columns = listedColumns.map((column) => `calls.${column}`).join(', ');
-  const page = `SELECT campaign_id, contact_id FROM calls WHERE ${sql} ORDER BY contact_id DESC LIMIT ${limit}`;
+  const page = `SELECT campaign_id, contact_id FROM ${table} WHERE ${sql} ORDER BY contact_id DESC LIMIT ${limit}`;
   return `SELECT ${columns} FROM (${page}) AS page
     CROSS JOIN calls WHERE calls.campaign_id = page.campaign_id AND calls.contact_id = page.contact_id ORDER BY calls.contact_id DESC`;
 }
@@ -236,7 +249,23 @@ function containing(kind: Dialect, search: string): Condition {
 function within(kind: Dialect, scope: CallScope): Condition {
   if (scope.kind === 'campaigns' && scope.ids.length === 1) return { sql: 'campaign_id = ?', values: [...scope.ids] };
   const { sql, values } = campaignsIn(scope);
-  return { sql: kind === 'postgres' ? `campaign_id = ANY (ARRAY(SELECT s.id ${sql}))` : `campaign_id IN (SELECT s.id ${sql})`, values };
+  return { sql: `campaign_id ${isAmong(kind, `SELECT s.id ${sql}`)}`, values };
+}
+
+function isAmong(kind: Dialect, select: string): string {
+  return kind === 'postgres' ? `= ANY (ARRAY(${select}))` : `IN (${select})`;
+}
+
+/** The most calls of one number that a search for it reads at once. A test number may have millions. */
+const mostOfNumber = 1_000;
+
+/** Builds the condition for the calls of a number in a scope's accounts that were handed off, which have an index (`calls_of_number`). */
+function ofNumber(kind: Dialect, scope: CallScope, phone: string | null): Condition {
+  const { sql, values } = campaignsIn(scope);
+  return both(
+    { sql: 'phone = ? AND handoff IS NOT NULL', values: [phone] },
+    scope.kind === 'all' ? null : { sql: `account_id ${isAmong(kind, `SELECT s.account_id ${sql}`)}`, values },
+  );
 }
 
 /** Builds the FROM and WHERE clauses that select a scope's campaigns, as `s`. */
