@@ -2,9 +2,9 @@ import { type Command, Option } from 'commander';
 import { type UserType, userTypes } from '#contract/console/common.ts';
 import { newPasswordSchema } from '#contract/console/session.ts';
 import { counted } from '#contract/text/count.ts';
-import { readableEmail } from '#contract/text/email.ts';
 import { emailSchema, normalizeEmail, timestamp } from '#contract/text/text.ts';
 import { userEvent } from '../domain/audit/audit.ts';
+import { readableEmail } from '../domain/directory/readable-email.ts';
 import {
   changeUser,
   createUser,

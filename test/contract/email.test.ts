@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { readableEmail } from '#contract/text/email.ts';
 import { emailSchema, normalizeEmail } from '#contract/text/text.ts';
+import { readableEmail } from '../../core/domain/directory/readable-email.ts';
 
 describe('an email address', () => {
   for (const [typed, canonical, readable = canonical] of [

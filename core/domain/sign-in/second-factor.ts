@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { readableEmail } from '#contract/text/email.ts';
 import { userEvent } from '../audit/audit.ts';
+import { readableEmail } from '../directory/readable-email.ts';
 import type { Actor, AuditEvent, CheckedCode, Digest, Proof, User } from '../model.ts';
 import type { Attempt, Ports } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';

@@ -1,6 +1,6 @@
 import type { Named } from '#contract/console/common.ts';
 import type { SessionView, TenanciesView } from '#contract/console/session.ts';
-import { readableEmail } from '#contract/text/email.ts';
+import { readableEmail } from '../../domain/directory/readable-email.ts';
 import type { Person, Tenancy, User, Viewer } from '../../domain/model.ts';
 
 /**
