@@ -29,26 +29,20 @@ type Fields = Readonly<Record<string, unknown>>;
 /** The schema for a response that has no body, or whose body isn't needed. */
 const nothing = z.unknown().transform(() => null);
 
-/** The routes that the page can request. */
 export const requestNames = Object.entries<Route>(consoleRoutes).flatMap(([name, { by, answer }]) =>
   by === 'session' && answer !== 'csv' && name !== 'signOut' ? [name as RequestName] : [],
 );
 
-/** The routes that return CSV files. */
 export const exportNames = Object.entries<Route>(consoleRoutes).flatMap(([name, { answer }]) =>
   answer === 'csv' ? [name as ExportName] : [],
 );
 
-/** Returns the path and query that request a file. */
 export function exportPath({ name, input }: ExportRequest): string {
   const route: Route = consoleRoutes[name];
   return pathTo(route, { ...input }) + toQuery(toFields(route, { ...input }).query);
 }
 
-/**
- * Returns the fields of a route's query, without empty ones, and those of its body. The other fields of the input are parameters of the
- * path.
- */
+/** Splits the input into a route's query, without empty fields, and its body. The other fields are parameters of the path. */
 export function toFields({ path, query, body }: Route, input: Fields): { query: Fields; body: Fields } {
   const names = parameterNames(path);
   const fields = Object.entries(input).filter(([name]) => !names.includes(name));
@@ -93,7 +87,6 @@ export function computeClockLead(date: string | undefined): number | null {
   return Number.isNaN(lead) ? null : lead;
 }
 
-/** Reads the value from a response, or the reason why the request failed. */
 export function readAnswer<Value>(answer: Answer, schema: z.ZodType<Value>): Result<Value> {
   const failure = findFailure(answer);
   if (failure) return failure;
@@ -138,10 +131,7 @@ function foreign(answer: Answer): Result<never> {
   return failed({ kind: 'unreachable', detail: describeForeignResponse(answer), ...(isOther && { isOther }) });
 }
 
-/**
- * Says what responded in place of a core, and what to do. Quotes only the origin of a redirect's target, because an attacker can put
- * anything into the rest.
- */
+/** Says what responded in place of a core, and what to do. Quotes only the origin of a redirect, because an attacker can choose the rest. */
 function describeForeignResponse({ status, header, text }: Answer): string {
   if (status >= 300 && status < 400) return describeRedirect(header('location'));
   if (/plain HTTP request was sent to HTTPS port|HTTP request to an HTTPS server/i.test(text))
@@ -165,12 +155,7 @@ function describeRedirect(location: string | undefined): string {
   return `The server redirects to ${target}. If that’s a sign-in page of your network or company, sign in there in a browser, then try again. Otherwise, use the address that it redirects to.`;
 }
 
-/**
- * Explains why a server didn't say how to sign in, although it returns errors as a core does. Every core of this generation does say it, to
- * anyone.
- *
- * @param address where it was asked
- */
+/** Explains why a server that returns a core's errors doesn't say how to sign in, which every core of this generation does. */
 export function explainIdentity(failure: Failure, address: string): Failure {
   const { origin, pathname } = new URL(address);
   if (failure.kind === 'session-ended')
@@ -252,7 +237,6 @@ const subjectSchema = z.union([
 /** A new key or user, whose secret can't be shown again. */
 export type SecretSubject = z.infer<typeof subjectSchema>;
 
-/** Protects a secret while it's visible. */
 type SecretGuard = {
   /** Called before a secret is requested. */
   begin(): void;
@@ -310,7 +294,6 @@ export function requestFunctions({
   guard,
   sha256,
 }: RequestDeps): Pick<BridgeFunctions, 'request' | 'dismissSecret' | 'identifyApiKey'> {
-  /** Whether a secret is already visible. */
   let isGuarding = false;
 
   /** The core's 401 doesn't say whether the session has ended or only the code is wrong. */

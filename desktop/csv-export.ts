@@ -20,11 +20,7 @@ type Copying = {
   signal: AbortSignal;
 };
 
-/**
- * Copies a CSV file as it arrives from the core. If it fails, what was written is incomplete, and has to be discarded.
- *
- * @returns the number of rows; null if it was cancelled
- */
+/** Copies a CSV file as it arrives. If it fails, discard what was written. @returns the number of rows; null if it was cancelled */
 export async function copyExport({ body, write, onRows, signal }: Copying): Promise<Result<number | null>> {
   const file = new CsvProgress();
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });

@@ -9,10 +9,7 @@ import { screens, showCommand } from './screens.ts';
 
 /** Why a request to the core failed. Each kind needs a different action from the user. */
 export type Failure =
-  /**
-   * The core didn't respond: try again. If `isUnsent`, the request certainly didn't reach it. If `isOther`, something else responded, as the
-   * detail says.
-   */
+  /** Try again. `isUnsent`: the request certainly didn't reach the core. `isOther`: something else responded, as the detail says. */
   | { kind: 'unreachable'; detail: string; isUnsent?: true; isOther?: true }
   /** Sign in again. */
   | { kind: 'session-ended' }
@@ -23,11 +20,7 @@ export type Failure =
 
 export type Result<Value> = { ok: true; value: Value } | { ok: false; failure: Failure };
 
-/**
- * Whether the system's encrypted storage can keep a session, and if not, why. The sign-in form shows the reason.
- *
- * @property isWaiting whether the storage hasn't responded yet, because a keyring may be asking for its password
- */
+/** Whether sessions can be stored encrypted, or why not. @property isWaiting whether a keyring may still be asking for its password */
 export type SessionPersistence = { possible: true } | { possible: false; reason: string; isWaiting?: true };
 
 export const serverColors = ['red', 'orange', 'green', 'blue', 'purple'] as const;
@@ -66,9 +59,7 @@ export type SignIn = { server: string; email: string; password: string; keepSign
 /** @property staysOnPage whether the page has to stay as it is, so that no typed text is lost */
 export type ProviderSignIn = { server: string; keepSignedIn: boolean | null; staysOnPage: boolean };
 
-/**
- * The routes that the page can request: all that require a session, except those for files and for signing out, which has its own function.
- */
+/** The routes that the page can request: those that require a session, without files and signing out, which has its own function. */
 export type RequestName = Exclude<
   { [Name in keyof ConsoleRoutes]: ConsoleRoutes[Name]['by'] extends 'session' ? Name : never }[keyof ConsoleRoutes],
   ExportName | 'signOut'
@@ -93,10 +84,7 @@ export type RequestAnswer<Name extends keyof ConsoleRoutes> =
 
 /** The differences between the app and a browser. Screens check these, but never whether they're running in the app. */
 export type Capabilities = {
-  /**
-   * The user enters the server. In a browser, it's always the server that the page comes from, and reloading the page updates it to that
-   * server's release.
-   */
+  /** The user enters the server. In a browser, it's the one that the page comes from, and reloading updates the page to its release. */
   choosesServer: boolean;
   /** A menu gives each screen a shortcut. Browsers reserve most of these shortcuts. */
   hasMenu: boolean;
@@ -162,10 +150,7 @@ export type BridgeFunctions = {
   identifyApiKey(keyValue: string): Promise<Result<ApiKeyView | null>>;
   /** Returns how many milliseconds this computer's clock was ahead of the server's at its last response; null before the first one. */
   readClockLead(): Promise<number | null>;
-  /**
-   * Copies a secret; rejects if the browser forbids it. Main clears the clipboard after a minute and on quitting if the secret is still
-   * there.
-   */
+  /** Copies a secret; rejects if the browser forbids it. Main clears it from the clipboard after a minute and on quitting. */
   copySecret(secret: string): Promise<void>;
   /** Saves a secret in a file that only the user can read. Fails in a browser, which can't do this. */
   saveSecret(file: { name: string; text: string }): Promise<Result<true | null>>;
@@ -222,10 +207,7 @@ export const functionNames: { readonly [Name in keyof BridgeFunctions]: Name } =
   closeWindow: 'closeWindow',
 };
 
-/**
- * The commands that the menu sends to the renderer. The window also sends `close`, to ask the page before it closes while a secret is
- * visible, and `lock` after the computer was idle.
- */
+/** The menu's commands. The window sends `close` before it closes while a secret is visible, and `lock` after the computer was idle. */
 export const commands = [
   ...screens.map(({ name }) => showCommand(name)),
   'palette',
@@ -243,34 +225,23 @@ export const commands = [
 ] as const;
 export type Command = (typeof commands)[number];
 
-/** Main sends commands on this channel. */
+/** The channels on which main sends commands, links that the system opens, and the number of exported rows. */
 export const commandChannel = 'command';
-/** Main sends the links that the system opens on this channel. */
 export const linkChannel = 'link';
 /** Main sends the number of exported rows on this channel. */
 export const progressChannel = 'export-progress';
 
-/** Available to the page as `window.callkey`. */
+/** Available to the page as `window.callkey`. Each function that listens returns one that stops listening. */
 export type Bridge = BridgeFunctions & {
   readonly capabilities: Capabilities;
-  /**
-   * Listens for session changes made by another tab.
-   *
-   * @returns a function that stops listening
-   */
+  /** Listens for session changes made by another tab. */
   onSessionChange(listener: (session: Result<SessionView>) => void): () => void;
-  /** @returns a function that stops listening */
   onLink(listener: (target: LinkTarget) => void): () => void;
-  /** @returns a function that stops listening */
   onExportProgress(listener: (rows: number) => void): () => void;
-  /** @returns a function that stops listening */
   onCommand(listener: (command: Command) => void): () => void;
 };
 
-/**
- * Keeps commands that arrive while no one is listening, and delivers them in order to the next listener, so that no click in the menu is
- * lost.
- */
+/** Keeps commands that arrive while no one is listening for the next listener, in order, so that no click in the menu is lost. */
 export class CommandQueue<Command> {
   #waiting: Command[] = [];
   #listener: ((command: Command) => void) | null = null;
@@ -280,11 +251,7 @@ export class CommandQueue<Command> {
     else this.#waiting.push(command);
   }
 
-  /**
-   * Replaces the listener.
-   *
-   * @returns a function that stops listening
-   */
+  /** Replaces the listener. @returns a function that stops listening */
   listen(listener: (command: Command) => void): () => void {
     this.#listener = listener;
     for (const command of this.#waiting.splice(0)) listener(command);

@@ -20,10 +20,7 @@ type ScreenDeclaration = {
 
 const everyone: readonly UserType[] = ['account', 'partner', 'staff'];
 
-/**
- * Every screen in the order of the navigation; the first one is the home screen. The menu, the shell and the tests use this list. The
- * component of a screen goes into `components` in renderer/screens/shell/shell.tsx.
- */
+/** Every screen in the order of the navigation, the home screen first. Components are in renderer/screens/shell/shell.tsx. */
 export const screens = [
   {
     name: 'api-keys',

@@ -1,9 +1,6 @@
 import { isLoopback, readServerAddress } from '#contract/server-address.ts';
 
-/**
- * Parses a server address as people type it, or a link to one of its screens. The default scheme is https, or http for the local machine,
- * where a core starts without TLS.
- */
+/** Parses a server's address as people type it, or a link. By default, it's https, but http for this computer, where cores have no TLS. */
 export function readTypedAddress(typed: string): ReturnType<typeof readServerAddress> {
   // The screen's address comes after the server's: https://calls.example.com/#/api-keys?search=Blue
   const text = typed.trim().replace(/[?#].*$/s, '');
@@ -15,7 +12,6 @@ export function readTypedAddress(typed: string): ReturnType<typeof readServerAdd
 /** A link's own scheme, which opens the app instead of a browser. */
 export const linkScheme = 'callkey';
 
-/** Whether a text is a link to a screen. */
 export function isLink(text: string): boolean {
   return /^(?:https?|callkey):\/\/\S+$/i.test(text.trim());
 }

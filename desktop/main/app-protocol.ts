@@ -33,10 +33,7 @@ export function registerAppScheme(): void {
   protocol.registerSchemesAsPrivileged([{ scheme: 'app', privileges: { standard: true, secure: true, codeCache: true } }]);
 }
 
-/**
- * Serves the files of a folder at `app://callkey/`. Only files that were in the folder at the start are served, so no path in a request can
- * leave the folder.
- */
+/** Serves the files that were in a folder at the start at `app://callkey/`, so no path in a request can leave the folder. */
 export function serveApp(folder: string): void {
   const files = new Map(
     readdirSync(folder, { recursive: true, withFileTypes: true })

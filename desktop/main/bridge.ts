@@ -128,10 +128,7 @@ export function createBridge(deps: BridgeDeps): BridgeFunctions {
     return signingIn.signal;
   }
 
-  /**
-   * Adds the new session. If the user has left the sign-in, ends the session instead, because otherwise, its server would become the
-   * current one.
-   */
+  /** Adds the new session. Ends it if the user has left the sign-in: otherwise, its server would become the current one. */
   async function finishSignIn<Answer>(starting: StartingSession, answer: Result<Answer>): Promise<Result<Answer>> {
     const { client, email, keepSignedIn, signal } = starting;
     if (signal.aborted) {

@@ -6,10 +6,7 @@ const clearedAfterMs = 60_000;
 type Place = { readText(): Promise<string>; clear(): void };
 const { clipboard } = electron;
 
-/**
- * Linux's primary selection, which a middle click pastes. Selecting text copies it there, and so does Chromium with everything that it copies
- * to the clipboard.
- */
+/** Linux's primary selection, which a middle click pastes. Selected text and everything that Chromium copies is copied there, too. */
 const selection: Place | undefined = process.platform === 'linux' ? (clipboard.selection ?? olderSelection()) : undefined;
 
 /** Until Electron 44, an argument chose the selection. */

@@ -32,7 +32,6 @@ export class CookieJar {
     }
   }
 
-  /** Returns the Cookie header; empty if there's no session. */
   header(): string {
     return [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ');
   }

@@ -10,7 +10,6 @@ import { CookieJar, type SessionCookies } from './cookie-jar.ts';
 import { describePath, log } from './log.ts';
 import { toNetworkFailure, UnusableProxy } from './network-errors.ts';
 
-/** A client for one core with one session. */
 export type CoreClient = {
   server: string;
   send: Send;
@@ -20,7 +19,6 @@ export type CoreClient = {
   openFile(path: string, signal: AbortSignal): Promise<Result<AsyncIterable<Uint8Array>>>;
   /** See `readClockLead`. */
   clockLead(): number | null;
-  /** The session's cookies, to be stored. */
   cookies(): SessionCookies;
   close(): Promise<void>;
 };
@@ -156,11 +154,7 @@ export type ProxyChoice = { proxy: string; noProxy?: string };
 
 const schemes: Readonly<Record<string, string>> = { PROXY: 'http', HTTPS: 'https', SOCKS5: 'socks5' };
 
-/**
- * Chooses the proxy for a server: the one in HTTPS_PROXY, as in the command line. Without it, the one in the system's settings.
- *
- * @throws UnusableProxy
- */
+/** Chooses the proxy for a server: the one in HTTPS_PROXY, as in the command line, or else the system's. @throws UnusableProxy */
 export async function chooseProxy(server: string): Promise<ProxyChoice> {
   if (server.startsWith('http:')) return { proxy: '' };
   const proxy = readProxyAddress(process.env);

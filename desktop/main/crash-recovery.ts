@@ -36,11 +36,7 @@ export async function reportUnsaved(window: ConsoleWindow, settings: SettingsFil
   if (isHere && response === 0) openAddress(addressOf(unsaved));
 }
 
-/**
- * Tells the user when the page crashes or hangs, and offers to reopen it. By default, Electron would leave a blank window.
- *
- * @param dismissSecret called when the page can no longer call it itself
- */
+/** Tells the user when the page crashes or hangs, and offers to reopen it. By default, Electron would leave a blank window. */
 export function watchPage(window: ConsoleWindow, settings: SettingsFile, dismissSecret: () => Promise<void>): void {
   const { browserWindow } = window;
   const { webContents } = browserWindow;

@@ -11,11 +11,7 @@ type NoticeDeps = {
 const soonMs = 7 * 86_400_000;
 const named = 3;
 
-/**
- * Notifies the user of keys that expire within a week, once a day for each key.
- *
- * @param now in ms
- */
+/** Notifies the user of keys that expire within a week, once a day for each key. @param now in ms */
 export async function notifyOfExpiry({ settings, listKeys, show }: NoticeDeps, now: number): Promise<void> {
   if (!settings.current.notifiesExpiry) return;
   const listed = await listKeys();

@@ -19,11 +19,7 @@ import { appOrigin } from './app-protocol.ts';
 
 type Handler = (input: unknown) => Promise<unknown>;
 
-/**
- * Serves the bridge only to the app's page.
- *
- * @param page only its top frame is allowed to call
- */
+/** Serves the bridge only to the app's page. @param page only its top frame is allowed to call */
 export function serveBridge(bridge: BridgeFunctions, page: WebContents): void {
   const handlers = { ...bridge, request: ({ name, input }: Request) => bridge.request(name, input) };
   for (const name of Object.values(functionNames)) {
@@ -48,7 +44,6 @@ function isOurPage(frame: Electron.WebFrameMain | null, page: WebContents): bool
 const text = z.string().max(10_000);
 const nothing = z.undefined();
 
-/** The input of the function `request`. */
 type Request = { name: RequestName; input: RequestInput<RequestName> };
 
 /** Issues that only the core checks, so that the form shows the core's messages. */
@@ -82,7 +77,6 @@ const exportRequest = z
 
 type InputSchemas = { readonly [Name in Exclude<keyof BridgeFunctions, 'request'>]: z.ZodType<Parameters<BridgeFunctions[Name]>[0]> };
 
-/** The input that the renderer can pass to each function. */
 const inputSchemas: InputSchemas & { readonly request: z.ZodType } = {
   getStartupState: nothing,
   awaitStorage: nothing,

@@ -16,10 +16,7 @@ export function openLog(folder: string): string {
   return path;
 }
 
-/**
- * Writes an event, unless it's the same as the last one. Callers pass nothing that a user has typed and no bodies, cookies or queries. A log
- * that can't be written must not stop the app.
- */
+/** Writes an event, unless it's the same as the last one. Pass nothing that a user has typed and no bodies, cookies or queries. */
 export function log(event: string, details: Details = {}): void {
   const text = redactKeyValues(JSON.stringify({ event, ...details }));
   if (path === null || text === last) return;
@@ -29,11 +26,10 @@ export function log(event: string, details: Details = {}): void {
     if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > maxSize) renameSync(path, `${path}.1`);
     appendFileSync(path, `${new Date().toISOString()} ${text}\n`, { mode: 0o600 });
   } catch {
-    // The disk may be full.
+    // The disk may be full, which must not stop the app.
   }
 }
 
-/** Returns the last lines of the log. */
 export function readLog(lines: number): string {
   try {
     return path === null

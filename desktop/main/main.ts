@@ -69,7 +69,6 @@ type Watched = {
   cancelSignIn: BridgeFunctions['cancelSignIn'];
 };
 
-/** Reacts to what the user does with the computer, such as leaving it. */
 function watchComputer({ window, settings, servers, clipboard, managed, cancelSignIn }: Watched): void {
   // While the computer sleeps, the clipboard's minute doesn't pass.
   powerMonitor.on('suspend', () => void clipboard.clear());
@@ -161,7 +160,6 @@ function readManaged(): ManagedSettings | null {
   }
 }
 
-/** Delays quitting until the work is done. */
 function finishBeforeQuitting(finish: () => Promise<unknown>): void {
   let isFinished = false;
   app.on('will-quit', (event) => {

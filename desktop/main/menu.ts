@@ -14,11 +14,7 @@ let deps: MenuDeps | undefined;
 /** The screens that the View menu shows. It hides screens that the user can't open, so that the shortcuts have no gaps. */
 let listed: readonly { name: ScreenName }[] = screens;
 
-/**
- * Installs the app's menu in the order that each platform's guidelines recommend.
- *
- * @param menuDeps `send` sends a command to the page
- */
+/** Installs the app's menu in the order that each platform's guidelines recommend. */
 export function installMenu(menuDeps: MenuDeps): void {
   deps = menuDeps;
   const { send, settings, copyDiagnostics } = menuDeps;

@@ -32,11 +32,7 @@ const untrusted =
 const notTls = /^(?:ERR_SSL_WRONG_VERSION_NUMBER|ERR_SSL_PACKET_LENGTH_TOO_LONG|ERR_SSL_HTTP_REQUEST|EPROTO)$/;
 const lost = /^(?:ECONNRESET|EPIPE|UND_ERR_SOCKET)$/;
 
-/**
- * Says why the server didn't respond, what to check, and whether the request can't have been sent.
- *
- * @param proxy the proxy's address; empty for a direct connection
- */
+/** Says why the server didn't respond, and whether the request can't have been sent. @param proxy empty for a direct connection */
 export function toNetworkFailure(error: unknown, server: string, proxy: string): Extract<Failure, { kind: 'unreachable' }> {
   if (error instanceof UnusableProxy) return { kind: 'unreachable', detail: error.message, isUnsent: true };
   const code = errorCode(error);

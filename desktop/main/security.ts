@@ -45,10 +45,7 @@ export const links = {
 
 const allowed: ReadonlySet<string> = new Set(Object.values(links));
 
-/**
- * Opens a listed link, or the reference of the current server, in the browser. Ignores any other URL, because it could start another
- * program on the machine.
- */
+/** Opens a listed link, or the current server's reference, in the browser. Any other URL could start another program. */
 export function openLink(url: string, server = ''): void {
   if (allowed.has(url) || (server !== '' && url === referenceUrl(server))) void shell.openExternal(url).catch(() => undefined);
 }

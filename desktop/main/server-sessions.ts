@@ -119,7 +119,6 @@ export class ServerSessions {
     return client;
   }
 
-  /** Sets the user's own name and color for a server. */
   mark({ address, label, color }: ServerMark & { address: string }): Promise<void> {
     const servers = this.#settings.current.servers.map((server) => (server.address === address ? { ...server, label, color } : server));
     return this.#settings.change({ servers });
@@ -132,7 +131,6 @@ export class ServerSessions {
     return this.#settings.change({ servers: [{ ...before, ...first }, ...otherServers] });
   }
 
-  /** Stores the sessions. */
   async #storeSessions(): Promise<unknown> {
     const connections = [...this.#connections.values()].filter(({ staysSignedIn }) => staysSignedIn);
     const sessions = connections.map(({ client }) => ({ server: client.server, cookies: client.cookies() }));

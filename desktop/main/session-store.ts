@@ -28,7 +28,6 @@ export class SessionStore {
   };
   #notice: string | null = null;
 
-  /** @param isAllowed whether the administrator allows it */
   constructor(folder: string, isAllowed: boolean) {
     this.#isAllowed = isAllowed;
     this.#path = join(folder, 'session');
@@ -39,7 +38,6 @@ export class SessionStore {
     return this.#persistence;
   }
 
-  /** What the user should know about the sessions that were stored before; null if all is well. */
   get notice(): string | null {
     return this.#notice;
   }

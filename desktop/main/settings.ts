@@ -26,7 +26,6 @@ const settingsSchema = z.object({
     .object({ server: z.string(), kind: z.enum(['key', 'user']), id: z.string(), name: z.string() })
     .nullable()
     .default(null),
-  /** Whether to notify the user before keys expire. */
   notifiesExpiry: z.boolean().default(true),
   /** The keys of the notifications on the latest day with one. */
   notified: z.object({ day: z.string(), keys: z.array(z.string()) }).default({ day: '', keys: [] }),

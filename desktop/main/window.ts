@@ -12,7 +12,6 @@ import { boundsOnScreen, type SettingsFile } from './settings.ts';
 const backgrounds = { light: '#ffffff', dark: '#101213' };
 const background = () => (nativeTheme.shouldUseDarkColors ? backgrounds.dark : backgrounds.light);
 
-/** The app's only window. */
 export class ConsoleWindow {
   readonly browserWindow: BrowserWindow;
   readonly #settings: SettingsFile;
@@ -128,7 +127,6 @@ export class ConsoleWindow {
     this.browserWindow.setContentProtection(isVisible);
   }
 
-  /** Asks whether to connect to a server that the user hasn't signed in to. */
   async confirmServer(host: string): Promise<boolean> {
     const { response } = await dialog.showMessageBox(this.browserWindow, {
       type: 'question',
@@ -169,7 +167,6 @@ export class ConsoleWindow {
     return response === 0;
   }
 
-  /** Tells the page how many rows have been exported. */
   reportProgress(rows: number): void {
     const { browserWindow } = this;
     if (!browserWindow.isDestroyed()) browserWindow.webContents.send(progressChannel, rows);

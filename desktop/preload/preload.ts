@@ -18,7 +18,6 @@ const functions = Object.fromEntries(Object.values(functionNames).map((name) => 
 /** The main process receives both arguments as one input. */
 const request = (name: unknown, input: unknown) => ipcRenderer.invoke(functionNames.request, { name, input });
 
-/** Listens to messages that the main process sends on a channel. */
 const listenTo =
   <Message>(channel: string) =>
   (listener: (message: Message) => void) => {

@@ -64,7 +64,6 @@ async function sha256(text: string): Promise<string | null> {
 /** Requests that change the session. Other tabs share it, so they must be notified. */
 const changingSession: readonly RequestName[] = ['setUp', 'selectTenancy', 'changePassword', 'confirmSecondFactor', 'removeSecondFactor'];
 
-/** Implements the bridge in the page itself. */
 function webBridge(): Bridge {
   /** All tabs share one cookie, so each must learn when another changes the session. */
   const tabs = new BroadcastChannel('callkey-session');

@@ -1,8 +1,6 @@
 import { announcement, dismissAnnouncement, warning, whisper } from '../state/announcement.ts';
 
-/**
- * Shows the latest announcement and lets screen readers read it. In a dialog, it's read but not shown, because it would cover the buttons; a warning is shown there, too.
- */
+/** Shows the latest announcement. In a dialog, it's only read, because it would cover the buttons; a warning is shown there, too. */
 export function Announcer({ isHidden = false }: { isHidden?: boolean }) {
   return (
     <>

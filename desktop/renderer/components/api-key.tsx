@@ -43,7 +43,6 @@ export function RefusedBadge({ apiKey, isInTable = false }: { apiKey: ApiKeyView
   );
 }
 
-/** Says that a key is limited to addresses or to a number of calls per day. */
 export function LimitedBadge({ apiKey }: { apiKey: ApiKeyView }) {
   const limits = summarizeLimits(apiKey);
   if (limits === '') return null;
@@ -63,7 +62,6 @@ export function Expiry({ apiKey, isInTable = false }: { apiKey: ApiKeyView; isIn
   );
 }
 
-/** Says that a key has expired, or will within 30 days. */
 export function ExpiryBadge({ apiKey }: { apiKey: ApiKeyView }) {
   if (apiKey.expiresAt === null) return null;
   if (hasExpired(apiKey, now.value)) return <span class="badge bad">Expired</span>;
@@ -75,10 +73,7 @@ export function OwnerTag({ owner }: { owner: NonNullable<ApiKeyView['owner']> })
   return <bdi class={owner.isYou ? 'tag you' : 'tag'}>{owner.isYou ? 'You' : owner.name}</bdi>;
 }
 
-/**
- * Shows a sentence about the server's page for integrators, with a link that opens in the browser. Shows nothing if the server doesn't have
- * that page.
- */
+/** Shows a sentence about the server's page for integrators, with a link. Shows nothing if the server doesn't have that page. */
 export function ReferenceLink({ verb }: { verb: string }) {
   if (session.value?.reference === false) return null;
   return (

@@ -12,7 +12,6 @@ export function CallBadge({ call: { state, simulated, detail } }: { call: CallVi
   );
 }
 
-/** Says why no call is dialed, and what to do, if the server has no provider. */
 export function DialerOff() {
   if (session.value?.dialer !== 'off') return null;
   return (

@@ -20,7 +20,6 @@ type OutcomeChartProps = {
   onChoose: (day: string) => void;
 };
 
-/** Shows the outcomes of calls by the day they were placed, for all days or the one that the user chooses. */
 export function OutcomeChart({ summary, isLoading, day, filter, note = '', onChoose }: OutcomeChartProps) {
   const chart = stack(summary ? outcomesByDay(summary) : []);
   const isFiltered = filter !== undefined && Object.values(filter).some((value) => value !== null && value !== '');
@@ -85,7 +84,6 @@ type DayChartProps = {
   chart: Chart;
   /** The custom property with the color of each series. */
   colors: readonly string[];
-  /** What each series is. */
   labels?: readonly string[];
   /** What the numbers count: "placed". */
   what: string;
@@ -93,7 +91,6 @@ type DayChartProps = {
   height: number;
   /** A text version of the chart. */
   text: string;
-  /** The highlighted day. */
   chosen?: string | undefined;
   onChoose?: (day: string) => void;
 };
@@ -101,10 +98,7 @@ type DayChartProps = {
 const step = 10;
 const gap = 2;
 
-/**
- * A chart with a column per day, and the highest count as its scale. Each column's tooltip shows its total and what it consists of, and screen
- * readers read `text`.
- */
+/** Shows a column per day, with the highest count as the scale. A tooltip says what a column consists of; screen readers read `text`. */
 export function DayChart({ chart: { columns, highest }, colors, labels, what, height, text, chosen, onChoose }: DayChartProps) {
   const [first, last] = [columns[0], columns.at(-1)];
   return (

@@ -8,7 +8,6 @@ import type { Tenancy } from '../state/tenancy.ts';
 import { Choose, type Matches, type Option } from './choose.tsx';
 
 type ChooseTenancyProps = {
-  /** The title of the dialog. */
   title: string;
   /** The viewer's own tenancy, if it can also be chosen. */
   own: Tenancy | null;
@@ -19,7 +18,6 @@ type ChooseTenancyProps = {
   onChoose: (tenancy: Tenancy) => void;
 };
 
-/** Shows which partner, account or campaign is chosen, and offers all others in the viewer's scope. */
 export function ChooseTenancy({ title, own, kinds, chosen, other, onChoose }: ChooseTenancyProps) {
   return (
     <Choose<TenancyOption>

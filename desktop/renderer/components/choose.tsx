@@ -95,7 +95,6 @@ function Options({ options }: { options: readonly Option[] }) {
 }
 
 type ChooseFieldProps = Pick<ChooseProps<Option>, 'none' | 'onChoose'> & {
-  /** The field's name in the request. */
   name: string;
   label: string;
   noun: 'partner' | 'account';
@@ -105,7 +104,6 @@ type ChooseFieldProps = Pick<ChooseProps<Option>, 'none' | 'onChoose'> & {
   isOnlyOne?: boolean;
 };
 
-/** Shows a field of a form that offers partners or accounts. */
 export function ChooseField({ name, label, noun, find, chosen, none, isOnlyOne = false, onChoose }: ChooseFieldProps) {
   const list = useList({ key: `options/${noun}`, every: null, load: () => find('') });
   const one = `${noun === 'account' ? 'an' : 'a'} ${noun}`;
@@ -159,7 +157,6 @@ export function focusCampaignChoice(): void {
 
 type ChooseCampaignProps = Pick<ChooseProps<Campaign>, 'chosen' | 'none' | 'onChoose'> & { campaigns: Matches<Campaign> };
 
-/** Offers the campaigns grouped by account. */
 export function ChooseCampaign({ campaigns, none, ...choice }: ChooseCampaignProps) {
   return (
     <Choose
@@ -188,10 +185,8 @@ type PickerDialogProps<Choice extends Option> = PickerTexts & {
   onChoose: (choice: Choice) => void;
   /** Whether the choice is being saved. */
   isBusy?: boolean;
-  /** Why the last choice failed. */
   failure?: Failure | null;
   onClose: () => void;
-  /** Buttons before Cancel. */
   children?: ComponentChildren;
 };
 

@@ -22,10 +22,8 @@ type ConfirmDangerProps<Preview, Value> = {
   countQueuedCalls?: (preview: Preview) => number | null;
   /** What the user must type to confirm a large action; null if nothing. */
   confirmation: Confirmation | null;
-  /** The button's text, and its text while the action runs. */
   verb: string;
   verbing: string;
-  /** Whether the fields are complete. */
   isReady?: boolean;
   /** Why the action isn't possible at all. */
   problem?: string | null;
@@ -125,18 +123,15 @@ export function AlreadyRemoved({ onAlreadyRemoved }: { onAlreadyRemoved: () => v
 type ConfirmProps<Value> = {
   title: string;
   lead: ComponentChildren;
-  /** The button's text, and its text while the action runs. */
   verb: string;
   verbing: string;
   /** @param code present if the user has a second factor */
   act: (code: { code?: string }) => Promise<Result<Value>>;
   /** Without it, the user has to check whether a lost action was done. */
   lookUp?: () => Promise<LookedUp<Value>>;
-  /** What the user should do if the response was lost. */
   lost?: string;
   onDone: (value: Value) => void;
   onClose: () => void;
-  /** Whether the action needs a code from users with a second factor. */
   asksCode?: boolean;
 };
 

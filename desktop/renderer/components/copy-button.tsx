@@ -14,7 +14,6 @@ type CopyButtonProps = {
   isSecret?: boolean;
   /** Selects the text, so that the user can copy it if the browser refuses. */
   onRefused?: () => void;
-  /** The button gets the focus when its dialog opens. */
   autofocus?: boolean;
 };
 

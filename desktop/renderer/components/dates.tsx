@@ -59,7 +59,6 @@ function type(input: HTMLInputElement, text: string): void {
 
 const minutes = (time: string) => Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
 
-/** Shows an input for a time of day: "09:30". */
 export function TimeInput(props: TypedInputProps) {
   return (
     <ParsedInput
@@ -162,7 +161,6 @@ function move(day: string, key: string, isShift: boolean): string | null {
   return months === undefined ? null : plusMonths(day, months * (isShift ? 12 : 1));
 }
 
-/** Shows a month over the page. */
 function Calendar({ around, day, min, max, onChoose, onClose, onLeave }: CalendarProps) {
   const [active, setActive] = useState(day);
   const ref = useRef<HTMLDivElement>(null);

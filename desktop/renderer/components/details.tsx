@@ -84,7 +84,6 @@ export function NoDetails({ failure, gone, hasHistory = false, ...details }: NoD
   );
 }
 
-/** Shows what has happened to something. */
 export function Events({ events, about }: { events: readonly ActivityEvent[]; about: string }) {
   if (events.length === 0) return null;
   return (
@@ -106,7 +105,6 @@ export function Events({ events, about }: { events: readonly ActivityEvent[]; ab
   );
 }
 
-/** Shows an ID with a button to copy it. */
 export function Copyable({ text, noun }: { text: string; noun: string }) {
   return (
     <span class="copyable">
@@ -119,7 +117,6 @@ export function Copyable({ text, noun }: { text: string; noun: string }) {
 /** A term with its value, and without one if it's null or false. */
 export type Fact = readonly [term: string, value: ComponentChildren];
 
-/** Shows a list of terms with their values, without those that have none. */
 export function Facts({ facts }: { facts: readonly Fact[] }) {
   const shown = facts.filter(hasValue);
   if (shown.length === 0) return null;

@@ -20,10 +20,7 @@ type DialogProps = {
 /** Tells the dialog around a form whether the form is being submitted. */
 export const InDialog = createContext({ isBusy: false });
 
-/**
- * Shows a native modal dialog. Moves the focus to its `data-autofocus` element, and back when it closes. If the user has filled in its form,
- * it asks before it's dismissed.
- */
+/** Shows a native modal dialog. Focuses its `data-autofocus` element, and restores the focus later. Asks before input is discarded. */
 export function Dialog({ title, onDismiss, isAlert = false, isWide = false, lead, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const titleId = useId();

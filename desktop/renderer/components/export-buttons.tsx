@@ -8,7 +8,6 @@ import { pluralize, toCsv } from '../state/format.ts';
 import { listNouns } from '../state/labels.ts';
 import { handleSessionFailure, session } from '../state/session.ts';
 
-/** Asks where to save the file, saves it, and records the export in the audit log. */
 async function saveRows(name: RecordExport['list'], head: readonly string[], rows: string[][], file = `${name}.csv`): Promise<void> {
   const saved = await window.callkey.saveFile({ name: file, text: toCsv(head, rows) });
   if (!saved.ok) warn(`Nothing was saved. ${describeFailure(saved.failure)}`);
@@ -109,7 +108,6 @@ effect(() => {
   if (session.value === null && exportedRows.peek() !== null) void window.callkey.cancelExport();
 });
 
-/** Exports every match of a list as the core sends it. @param noun what to call a row: "call" */
 async function exportAll(request: ExportRequest, noun: string): Promise<void> {
   exportedRows.value = 0;
   const saved = window.callkey.saveExport(request);

@@ -14,12 +14,7 @@ type Action = {
   clearError(): void;
   /** Replaces why the last run failed, once that's known better. */
   fail(failure: Failure): void;
-  /**
-   * Runs the action, unless it's already running.
-   *
-   * @param onDone receives the value
-   * @param onDoneUnmounted receives the value instead if the component was unmounted while the action was running
-   */
+  /** Runs the action, unless it's running. @param onDoneUnmounted receives the value instead if the component was unmounted meanwhile */
   run<Value>(act: () => Promise<Result<Value>>, onDone?: (value: Value) => void, onDoneUnmounted?: (value: Value) => void): Promise<void>;
   /** Prevents closing while the action runs, because a sent request can't be taken back. */
   unlessBusy(leave: () => void): () => void;
@@ -64,7 +59,6 @@ export function useAction(): Action {
   };
 }
 
-/** What a form finds wrong with its fields. */
 type Problems = Readonly<Record<string, string | null>>;
 
 type FormState = Action & {
@@ -87,7 +81,6 @@ type FormState = Action & {
 
 const FormContext = createContext<FormState | null>(null);
 
-/** Returns the form around a component. */
 export function useForm(): FormState {
   const form = useContext(FormContext);
   if (!form) throw new Error('This must be in a form.');
@@ -101,10 +94,7 @@ type FormProps<Value> = {
   isReady?: boolean;
   /** Whether the action can't be undone. The focus then starts on the button that cancels it. */
   isDanger?: boolean;
-  /**
-   * Whether the action needs a code from users with a second factor. The core may ask for one before the console knows about the factor, for
-   * example because it was set up in another browser.
-   */
+  /** Whether users with a second factor must enter a code. The core may ask before the console knows about one set up elsewhere. */
   asksCode?: boolean;
   /** Sends the request. @param code present if the form has asked for one */
   act: (code: { code?: string }) => Promise<Result<Value>>;
@@ -123,10 +113,7 @@ type FormProps<Value> = {
   children: ComponentChildren;
 };
 
-/**
- * Shows a form. Submits it, marks the fields that the form or the core refuses, and moves the focus to the first of them. When the form
- * appears, the focus moves to its `data-autofocus` element.
- */
+/** Shows a form. Marks the fields that it or the core refuses, and focuses the first of them; at first, its `data-autofocus` element. */
 export function Form<Value>(props: FormProps<Value> & Pick<ComponentProps<'form'>, 'class' | 'aria-labelledby' | 'onFocusOut'>) {
   const { problems = {}, isReady: isFilledIn = true, isDanger = false, asksCode = false, changesNothing = false, ...others } = props;
   const { act, onDone, onDoneUnmounted, onLost, lookUp, onFailed, clearsErrors = false, children, ...more } = others;
@@ -209,10 +196,7 @@ export function Form<Value>(props: FormProps<Value> & Pick<ComponentProps<'form'
 
 const lookUpMs = 3_000;
 
-/**
- * Moves the focus to the first field with an error, as soon as the fields show their errors. In the next frame, it could take the focus from a
- * user who has already started to type somewhere else.
- */
+/** Focuses the first field with an error right away. In the next frame, the user may already be typing somewhere else. */
 function focusFirstInvalid(form: HTMLFormElement | null): void {
   queueMicrotask(() => {
     const field = form?.querySelector<HTMLElement>('[aria-invalid="true"]');
@@ -227,7 +211,6 @@ type FormDialogProps<Value> = Omit<FormProps<Value>, 'children'> &
   Omit<FormActionsProps, 'onCancel'> &
   FormErrorProps & { onClose: () => void };
 
-/** Shows a dialog with a form, its errors and its buttons. */
 export function FormDialog<Value>(props: FormDialogProps<Value>) {
   const { title, lead, isAlert = false, isWide = false, verb, verbing, cancel, onClose, children, ...more } = props;
   const { lookUp, changesNothing = false, hides, otherwise = null, ...others } = more;
@@ -277,12 +260,10 @@ type FormActionsProps = {
   /** The submit button's text, and its text while the action runs. */
   verb: string;
   verbing?: string | undefined;
-  /** The other button's text. */
   cancel?: string | undefined;
   onCancel: () => void;
 };
 
-/** Shows the buttons at the end of a form. */
 export function FormActions({ cancel = 'Cancel', onCancel, ...submit }: FormActionsProps) {
   const { isDanger, isHeld } = useForm();
   return (
@@ -341,7 +322,6 @@ type FieldProps = {
   children: (binding: FieldBinding) => ComponentChildren;
 };
 
-/** Shows a control with its label, hint and error. */
 export function Field({ name, label, error: early = null, hint, warning = null, aside, children }: FieldProps) {
   const id = useId();
   const found = useFieldError(...(name === undefined ? [] : [name]));
@@ -382,7 +362,6 @@ type TextFieldProps = InputProps &
   // A union, because Preact's types for inputs are discriminated by `type`.
   ({ type?: 'text' } | { type: 'email' } | { type: 'password' });
 
-/** Shows a field with a one-line input. */
 export function TextField({ name, label, error = null, hint, warning = null, aside, autofocus, onInput, ...input }: TextFieldProps) {
   return (
     <Field {...{ ...(name !== undefined && { name }), label, error, hint, warning, aside }}>
@@ -406,7 +385,6 @@ type SelectFieldProps<Name extends string> = Omit<InputProps, 'value' | 'onInput
   onChange: (value: Name) => void;
 };
 
-/** Shows a field with a list of a few values. */
 export function SelectField<Name extends string>({ value, options, onChange, ...field }: SelectFieldProps<Name>) {
   return <Field {...field}>{(binding) => <Select {...binding} value={value} options={options} onChange={onChange} />}</Field>;
 }
@@ -436,7 +414,6 @@ type CodeFieldProps = Pick<ComponentProps<typeof TextField>, 'value' | 'onInput'
 
 const usualHint = 'From your authenticator app. If you’ve lost it, enter one of your recovery codes.';
 
-/** Asks for a code from the user's authenticator app, or a recovery code. */
 export function CodeField({ hint = usualHint, ...input }: CodeFieldProps) {
   return <TextField name="code" label="Code" hint={hint} autocomplete="one-time-code" spellcheck={false} {...input} />;
 }

@@ -107,11 +107,7 @@ export function useSettled(text: string): string {
   return settled;
 }
 
-/**
- * Loads a list. If the whole list is loaded, the screen searches it; otherwise, the core does.
- *
- * @param load loads a page of what matches a search
- */
+/** Loads a list. If all of it is loaded, the screen searches it; otherwise, the core does. @param load loads a page of matches */
 export function useSearchedList<View>({
   search,
   load,
@@ -146,13 +142,7 @@ export function useFound<Found>(text: string, find: (text: string) => Promise<Re
   return { found: isOld || failure ? null : view, failure };
 }
 
-/**
- * Returns whether something else already has this name, compared without case, accents and width.
- *
- * @param find searches for names
- * @param key identifies what `find` searches. Another one starts a new search
- * @param id of the thing that gets the name, if it already exists
- */
+/** Whether something else has this name. @param key another one starts a new search @param id of what gets the name, if it exists */
 export function useIsTaken(name: string, find: (search: string) => Promise<Result<readonly Named[]>>, key = '', id = ''): boolean {
   const search = useSettled(name.trim());
   const load = search === '' ? null : () => find(search);
@@ -161,10 +151,7 @@ export function useIsTaken(name: string, find: (search: string) => Promise<Resul
   return folded !== '' && (view ?? []).some((match) => match.id !== id && foldText(match.name.trim()) === folded);
 }
 
-/**
- * Returns the user's filters on a screen, and a function that changes some of them. They're kept when the user leaves the screen, and are part
- * of its address.
- */
+/** Returns the user's filters on a screen, which outlive it and are part of its address, and a function that changes some of them. */
 export function useFilters<Filters extends object>(filters: ScreenFilters<Filters>): [Filters, (changes: Partial<Filters>) => void] {
   const current = filters.current(tenancyKey.value);
   return [
@@ -179,13 +166,7 @@ export function useFilters<Filters extends object>(filters: ScreenFilters<Filter
 /** The row whose details are shown, or why they can't be. Both are null if no row is open, or while it's loading. */
 type OpenRow<Row> = { row: Row | null; failure: Failure | null };
 
-/**
- * Returns the row that an address names. If the list doesn't have it, because it's too long, the row is loaded by itself, and again whenever
- * the list is.
- *
- * @param listed undefined if the list hasn't loaded yet
- * @param id empty if no row is open
- */
+/** Returns the row that an address names. If the list is too long to have it, loads it by itself. @param id empty if no row is open */
 export function useOpen<Row extends { id: string }>(
   listed: readonly Row[] | undefined,
   id: string,
@@ -255,11 +236,7 @@ export function FreshRows<Row>({ held: { fresh, release }, noun }: { held: Held<
   );
 }
 
-/**
- * Opens and closes a screen's dialogs, of which one at most is open.
- *
- * @param list what the dialogs change
- */
+/** Opens and closes a screen's dialogs, of which one at most is open. @param list what the dialogs change */
 export function useDialogs<Dialog extends { name: string }>(list: Pick<List<unknown>, 'refresh'>) {
   const [dialog, setDialog] = useState<Dialog | null>(null);
   const close = () => setDialog(null);
@@ -282,14 +259,11 @@ export type LoadableProps<View> = {
   noun: string;
   /** Set if the page's footer reports failed refreshes instead. */
   isInPage?: boolean;
-  /**
-   * Set if the list is filtered. It may be filtered by something that the viewer can't see, because the address may come from a colleague.
-   */
+  /** Set if the list is filtered, maybe by something that the viewer can't see, because the address may come from a colleague. */
   reset?: Reset | null;
   children: (view: View) => ComponentChildren;
 };
 
-/** A button that shows the list without filters. */
 export type Reset = { label: string; onReset: () => void };
 
 /** Shows the view, or says that it's loading, or why loading failed and what to do. After a failed refresh, still shows the view. */
@@ -355,7 +329,6 @@ export function Stale<View>({ list }: { list: List<View> }) {
   );
 }
 
-/** Says that a list is empty, and what to do about it. */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="panel">
@@ -372,12 +345,10 @@ type CountProps<View> = {
   noun: string;
   /** How many rows there are, if the core counts them. */
   of?: Total | null;
-  /** The text of the button that loads more rows. */
   more?: string;
   children?: ComponentChildren;
 };
 
-/** Says how many rows a list has, or has so far, and loads more of them. */
 export function Count<View>({ list, count, noun, of = null, more = `Show more ${noun}s`, children }: CountProps<View>) {
   const soFar = nextCursor(list.state.value.view) === null ? '' : ' so far';
   return (
@@ -391,7 +362,6 @@ export function Count<View>({ list, count, noun, of = null, more = `Show more ${
   );
 }
 
-/** Loads the next page of a list, if there is one. */
 function MoreButton<View>({ list, label }: { list: List<View>; label: string }) {
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Failure | null>(null);

@@ -61,7 +61,6 @@ export function Page<View>({ title, actions, head, details, list, foot, children
 type ListPageProps<View> = Omit<PageProps<View>, 'children'> &
   Pick<LoadableProps<View>, 'noun' | 'reset' | 'children'> & { list: List<View> };
 
-/** Shows a screen with a list, or why it can't be shown. */
 export function ListPage<View>({ noun, reset = null, children, ...page }: ListPageProps<View>) {
   return (
     <Page {...page}>
@@ -74,7 +73,6 @@ export function ListPage<View>({ noun, reset = null, children, ...page }: ListPa
 
 const ageStepMs = 5_000;
 
-/** Shows how old a list is, or why it couldn't be reloaded, with a button to reload it. */
 function Freshness<View>({ list }: { list: List<View> }) {
   const { loadedAt, isLoading, failure } = list.state.value;
   const [, redraw] = useState(0);
@@ -108,10 +106,7 @@ function Freshness<View>({ list }: { list: List<View> }) {
 /** The ID of the viewer who has closed the notice. */
 const closedBy = signal<string | null>(null);
 
-/**
- * Tells someone who has just been linked which account they're in. They were recognized by email address alone, and may not know the
- * account that someone has created with that address.
- */
+/** Tells someone who has just been linked which account they're in. Only their email address was recognized, which may be wrong. */
 function NewLinkNotice() {
   const { viewer, signedInWith, justLinked } = session.value ?? {};
   if (!viewer || !justLinked || closedBy.value === viewer.id) return null;

@@ -29,7 +29,6 @@ type SecretDialogProps = {
   /** The name of the secret: "Key value". */
   label: string;
   secret: OneTimeSecret;
-  /** The number of lines to show. */
   rows?: number;
   /** Another format in which the secret can be copied, such as a line of a `.env` file. */
   asLine?: (secret: string) => string;
@@ -144,7 +143,6 @@ export function SecretDialog({ title, lead, label, secret, rows = 2, asLine, chi
   );
 }
 
-/** Saves the secret in a file that only the user can read. */
 function SaveButton({ secret, name }: { secret: OneTimeSecret; name: string }) {
   const { isBusy, failure, run } = useAction();
   const [isSaved, setSaved] = useState(false);

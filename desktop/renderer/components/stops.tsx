@@ -90,7 +90,6 @@ function StopBanner({ stop, onResume }: { stop: StopView; onResume: (stop: StopV
   );
 }
 
-/** Asks before dialing resumes, and says how many calls would leave. */
 function Resume({ stop, onResumed, onClose }: { stop: StopView; onResumed: (text: string) => void; onClose: () => void }) {
   const hasOthers = (useContext(Stops)?.state.value.view?.stops.length ?? 0) > 1;
   const load = () => countWaiting(stop, hasOthers);
@@ -147,11 +146,7 @@ function requestStop(place: StopPlace, more: { reason?: string | null; cancelQue
   return window.callkey.request('stopDialing', place ? { scope: place.kind, id: place.id, ...more } : { scope: 'server', ...more });
 }
 
-/**
- * Stops dialing.
- *
- * @property shown what the screen shows, which is offered first: null for the viewer's own tenancy
- */
+/** @param shown what the screen shows, which is offered first; null for the viewer's own tenancy */
 export function StopButton({ shown }: { shown: Tenancy | null }) {
   const [isOpen, setOpen] = useState(false);
   const [stopped, setStopped] = useState<{ place: StopPlace; counts: StoppedDialingView } | null>(null);
@@ -257,7 +252,6 @@ type StoppedProps = {
   onClose: () => void;
 };
 
-/** Says how many calls a stop holds, and how many it was too late for. */
 function Stopped({ place, counts, onCancelled, onClose }: StoppedProps) {
   const { queuedCalls, withProvider } = counts;
   const title = 'Dialing is stopped';

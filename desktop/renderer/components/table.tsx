@@ -80,10 +80,7 @@ function cellClass({ width, needs }: Pick<Column<never, string>, 'width' | 'need
   return [width === 'number' || width === 'count' ? 'number' : '', needs ? `needs-${needs}` : ''].join(' ').trim();
 }
 
-/**
- * Shows a table that's a single tab stop (ARIA APG, grid). Up and down, or `j` and `k`, move between rows; left and right move within a
- * row; Enter opens, Delete runs the row's action, Space selects.
- */
+/** Shows a table that's a single tab stop (ARIA APG, grid). Arrows, `j` and `k` move, Enter opens, Delete acts, Space selects. */
 export function DataTable<Row, Name extends string>(props: DataTableProps<Row, Name>) {
   const { label, columns, rows, getId, getClass, selection, action, onOpen, openId } = props;
   const table = useRef(props);
@@ -157,7 +154,6 @@ function runRowKey<Row, Name extends string>(key: string, row: Row, props: DataT
   return true;
 }
 
-/** Shows the column names. Sortable columns have buttons. */
 function TableHead<Row, Name extends string>({ columns, rows, getId, selection, action, sort, onSort }: DataTableProps<Row, Name>) {
   return (
     <thead>
@@ -396,10 +392,7 @@ function rowId(id: string): string {
   return `${rowPrefix}${id}`;
 }
 
-/**
- * Moves the focus to a row as soon as it's rendered, or to the heading if there is no row. In the next frame, it could take the focus from a
- * user who has already started to type somewhere else.
- */
+/** Focuses a row as soon as it's rendered; without one, the heading. In the next frame, the user may already be typing elsewhere. */
 export function focusRow(id: string | null): void {
   queueMicrotask(() => {
     const row = id === null ? null : document.getElementById(rowId(id));

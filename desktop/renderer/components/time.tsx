@@ -31,13 +31,11 @@ export function Time({ at }: { at: string }) {
   return <TimeWithTip at={at} text={isNear ? formatRelative(instant, now.value) : formatDay(instant)} tip={formatExact(instant)} />;
 }
 
-/** Shows a day in a table column. */
 export function Day({ at }: { at: string }) {
   const instant = inOwnZone(at);
   return <TimeWithTip at={at} text={formatDay(instant)} tip={formatExact(instant)} isInTable />;
 }
 
-/** Shows a day and a time to the minute. */
 export function Moment({ at, isInTable = false }: { at: string; isInTable?: boolean }) {
   const instant = inOwnZone(at);
   return <TimeWithTip at={at} text={formatMinute(instant)} tip={formatExact(instant)} isInTable={isInTable} />;
@@ -49,10 +47,7 @@ export function toExpiry(at: string, zone: string | null): DateTime {
   return there.isValid ? there : inOwnZone(at);
 }
 
-/**
- * Shows the day when a key expires, in the zone that was chosen for it. Hover and focus show the exact time in that zone and in the
- * machine's own.
- */
+/** Shows the day when a key expires, in the zone chosen for it. Hover and focus show the time there and in the machine's zone. */
 export function ExpiryDay({ at, zone, isInTable = false }: { at: string; zone: string | null; isInTable?: boolean }) {
   const end = toExpiry(at, zone);
   const own = inOwnZone(at);

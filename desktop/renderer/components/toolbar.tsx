@@ -8,7 +8,6 @@ type SearchInputProps = Pick<ComponentProps<'input'>, 'inputMode'> & {
   onInput: (value: string) => void;
 };
 
-/** Shows the search above a list. */
 export function SearchInput({ label, placeholder = label, inputMode, value, onInput }: SearchInputProps) {
   return (
     <label class="grow">
@@ -18,7 +17,6 @@ export function SearchInput({ label, placeholder = label, inputMode, value, onIn
   );
 }
 
-/** @property options the values with their labels */
 type ChoiceProps<Name extends string> = {
   label?: string;
   value: Name;
@@ -26,7 +24,6 @@ type ChoiceProps<Name extends string> = {
   onChange: (value: Name) => void;
 };
 
-/** Shows a filter above a list. */
 export function FilterSelect<Name extends string>({ label, ...select }: ChoiceProps<Name>) {
   return (
     <div class="filter">
@@ -35,7 +32,6 @@ export function FilterSelect<Name extends string>({ label, ...select }: ChoicePr
   );
 }
 
-/** Shows buttons of which one is pressed. */
 export function Chips<Name extends string>({ label = 'Show', value, options, onChange }: ChoiceProps<Name>) {
   return (
     // biome-ignore lint/a11y/useSemanticElements: A fieldset is for a form's fields; these are buttons.

@@ -2,10 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 
 const margin = 6;
 
-/**
- * Shows a tooltip for elements with `data-tip`, and for those of the class `clip` whose text doesn't fit. Appears on hover and focus, the
- * pointer can move onto it, and Escape closes it (WCAG 2.2, 1.4.13).
- */
+/** Shows an element's `data-tip`, or the text of a `clip` that doesn't fit, on hover and focus until Escape (WCAG 2.2, 1.4.13). */
 export function Tooltip() {
   const ref = useRef<HTMLDivElement>(null);
   useEffect(() => {

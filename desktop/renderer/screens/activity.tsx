@@ -213,7 +213,6 @@ const notThere: Failure = { kind: 'refused', code: 'not-found', detail: '', erro
 
 type EventDetailsProps = { event: ActivityEvent; session: SessionView; onFilter: (subject: string) => void; onClose: () => void };
 
-/** Shows everything about an event, and leads to what it's about. */
 function EventDetails({ event, session, onFilter, onClose }: EventDetailsProps) {
   const { id, at, actor, action, subject, address, detail } = event;
   const seesUsers = screensFor(session.viewer).some(({ name }) => name === 'users');

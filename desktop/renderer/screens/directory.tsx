@@ -26,8 +26,6 @@ type Entry = Named & { kind: Kind; partner: Named | null; account: Named | null;
 type EntriesView = { entries: Entry[]; nextCursor: string | null };
 
 /**
- * The user's filters in the directory.
- *
  * @property kind empty for the first kind that the viewer sees
  * @property parent the ID of the partner or account whose accounts or campaigns are shown; empty for all
  * @property open the ID of the entry whose details are shown
@@ -42,8 +40,6 @@ const screenFilters = defineFilters<Filters>('directory', ['kind', 'open'], {
 });
 
 /**
- * What differs between the kinds.
- *
  * @property parent the kind of entry that contains it, and `child` the kind that it contains
  * @property list takes the ID of the parent whose entries are listed; null for all
  */
@@ -127,7 +123,6 @@ function campaignEntry({ id, name, partner, account }: DirectoryCampaignsView['c
 
 type EntryDialog = { name: 'create' } | { name: 'rename' | 'delete'; entry: Entry };
 
-/** Lets users find, create, rename, delete and open partners, accounts and campaigns. */
 export function Directory({ session, title }: ScreenProps) {
   // Only staff can see partners.
   const offered: readonly Kind[] = session.viewer.userType === 'staff' ? ['partner', 'account', 'campaign'] : ['account', 'campaign'];
@@ -295,7 +290,6 @@ type EntryDetailsProps = {
   onClose: () => void;
 };
 
-/** Shows everything about a partner, an account or a campaign, and the actions for it. */
 function EntryDetails({ entry, session, onRename, onDelete, onShow, onClose }: EntryDetailsProps) {
   const { kind, id, name, partner, account, count } = entry;
   const { singular, child } = kinds[kind];
@@ -410,7 +404,6 @@ function RenameEntry({ entry: { kind, id, name: current, partner, account }, onR
 /** @property id of the entry that gets the name, if it already exists */
 type NameFieldProps = { kind: Kind; parentId: string; searchKey?: string; id?: string; value: string; onInput: (name: string) => void };
 
-/** Shows the name of an entry, and warns if another one in the same partner or account has it. */
 function NameField({ kind, parentId, searchKey = '', id = '', value, onInput }: NameFieldProps) {
   const find = (search: string) =>
     mapped(kinds[kind].list(parentId === '' ? null : parentId, { search, cursor: null }), ({ entries }) => entries);

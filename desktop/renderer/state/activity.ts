@@ -4,7 +4,6 @@ import { actionLabel, listNouns } from './labels.ts';
 
 export type ActivityEvent = ActivityView['events'][number];
 
-/** Returns the name that the viewer sees for the actor. */
 export function actorName({ actor, action }: ActivityEvent, viewerId: string): string {
   if (!actor) return missingActorName(action);
   return actor.id === viewerId ? 'You' : actor.name;
@@ -52,11 +51,7 @@ export function replacesDetail({ action, detail }: ActivityEvent): boolean {
   return detail !== undefined && settings.includes(action);
 }
 
-/**
- * Returns what held before an event. Null if that isn't recorded.
- *
- * @param older the earlier events about the same subject, newest first
- */
+/** Returns what held before an event; null if that isn't recorded. @param older earlier events about the subject, newest first */
 export function findReplaced({ action }: ActivityEvent, older: readonly ActivityEvent[]): string | null {
   const replaced = older.find((event) => event.action === action)?.detail;
   if (replaced !== undefined) return replaced;
@@ -70,7 +65,6 @@ export function addressLabel(address: string): string {
   return address.startsWith('local:') ? `the server itself (${address.slice('local:'.length)})` : address;
 }
 
-/** Whether an action concerns only the actor, such as signing in or out. */
 export function concernsOnlyActor(action: string): boolean {
   return ['session.started', 'session.ended', 'session.refused'].includes(action);
 }

@@ -24,7 +24,6 @@ type Target = { name: ScreenName; filters: object; tenancy: Tenancy | null };
 
 const currentFilters = (name: ScreenName) => filtersOf(name).current(tenancyKey.value);
 
-/** Writes an address, the inverse of `readAddress`. */
 function writeAddress({ name, filters, tenancy }: Target): string {
   const { path, query } = filtersOf(name).write(filters);
   if (tenancy) query.set('tenancy', `${tenancy.kind}/${tenancy.id}`);
@@ -63,11 +62,7 @@ type Links = {
   directory: 'kind' | 'open';
 };
 
-/**
- * Returns a screen's address in the tenancy that the page shows, for a link.
- *
- * @param set what the link sets; null for the filters as the user left them
- */
+/** Returns a screen's address in the shown tenancy. @param set what the link sets; null for the filters as the user left them */
 export function formatAddress<Name extends ScreenName>(
   name: Name,
   set: (Name extends keyof Links ? Partial<Record<Links[Name], string>> : never) | null,
@@ -91,10 +86,7 @@ function readStep(hash: string): string {
   return `${hash.split('?')[0]} ${query.get('tenancy')} ${query.get('call')}`;
 }
 
-/**
- * Gives every screen, key, call, campaign, user, filter, search and tenancy an address, which survives a reload, opens in a new tab, and
- * can be sent to a colleague.
- */
+/** Gives everything that a screen shows an address, which survives a reload and can be opened by a colleague or in a new tab. */
 export function followAddresses(): void {
   addressTenancy.value = readAddress(location.hash)?.tenancy ?? null;
   let shownTo: string | null = null;

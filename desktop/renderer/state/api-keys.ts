@@ -34,7 +34,6 @@ export type KeyFilters = {
   open: string;
 };
 
-/** Returns the matching keys in the order that the user chose. */
 export function keysInView(
   keys: readonly ApiKeyView[],
   { search, filter, owner, sort }: Omit<KeyFilters, 'open'>,
@@ -69,7 +68,6 @@ function ownerName({ owner }: ApiKeyView): string {
   return owner.isYou ? viewerAsOwner : owner.name;
 }
 
-/** Returns the keys whose names contain the search text and that match the filter, in the same order. */
 export function filterKeys(keys: readonly ApiKeyView[], search: string, filter: KeyFilter, now: DateTime, owner = ''): ApiKeyView[] {
   const query = foldText(search.trim());
   const matches = filters[filter](now);
@@ -114,18 +112,15 @@ export function hasExpired(key: ApiKeyView, now: DateTime): boolean {
   return key.expired || (key.expiresAt !== null && isExpired(Date.parse(key.expiresAt), now.toMillis()));
 }
 
-/** Returns the keys that expire within 30 days, soonest first. */
 export function keysExpiringSoon(keys: readonly ApiKeyView[], now: DateTime): ApiKeyView[] {
   return keys.filter((key) => isExpiringSoon(key, now)).toSorted((a, b) => Date.parse(a.expiresAt ?? '') - Date.parse(b.expiresAt ?? ''));
 }
 
-/** Whether the list already has a key with this name, ignoring case, accents and width. */
 export function isNameTaken(keys: readonly ApiKeyView[], name: string): boolean {
   const foldedName = foldText(name.trim());
   return foldedName !== '' && keys.some((key) => foldText(key.name.trim()) === foldedName);
 }
 
-/** Returns the other keys with the same name. */
 export function keysWithSameName(keys: readonly ApiKeyView[], { id, name }: ApiKeyView): ApiKeyView[] {
   return keys.filter((key) => key.id !== id && key.name === name);
 }
@@ -136,7 +131,6 @@ export function sharedNames(keys: readonly ApiKeyView[]): Set<string> {
   return new Set(keys.flatMap(({ name }) => (seen.size === seen.add(name).size ? [name] : [])));
 }
 
-/** Returns the newest key that was created after another one. */
 export function newestAfter(keys: readonly ApiKeyView[], older: ApiKeyView): ApiKeyView | null {
   const newer = keys.filter(({ createdAt }) => Date.parse(createdAt) > Date.parse(older.createdAt));
   return newer.toSorted((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt))[0] ?? null;
@@ -219,7 +213,6 @@ function splitAddresses(text: string): string[] {
   return text.split(/[\s,;]+/).filter((part) => part !== '');
 }
 
-/** Returns what's wrong with the addresses, or null. */
 export function addressesProblem(text: string): string | null {
   const parts = splitAddresses(text);
   for (const part of parts) {
@@ -229,7 +222,6 @@ export function addressesProblem(text: string): string | null {
   return parts.length > limits.networks ? `Enter at most ${limits.networks} addresses and networks.` : null;
 }
 
-/** Returns what's wrong with the number of calls, or null. */
 export function callsPerDayProblem(text: string): string | null {
   const trimmed = text.trim();
   if (trimmed === '') return null;
@@ -237,10 +229,7 @@ export function callsPerDayProblem(text: string): string | null {
   return isValid ? null : `Enter a whole number from 1 to ${formatNumber(limits.callsPerDay)}, or leave it empty for no limit.`;
 }
 
-/**
- * Returns only the limits that the user has changed, with the version that they saw. Otherwise, a dialog that has been open for a while
- * would undo what someone else has changed since.
- */
+/** Returns only what the user changed, with the version they saw. Otherwise, an old dialog would undo what others have changed since. */
 export function changedLimits(apiKey: ApiKeyView, draft: LimitsDraft): ChangeApiKey | null {
   const addresses = canonicalNetworks(splitAddresses(draft.addresses));
   const callsPerDay = draft.callsPerDay.trim() === '' ? null : Number(draft.callsPerDay);

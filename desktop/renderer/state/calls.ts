@@ -53,7 +53,6 @@ export const outcomeGroups: readonly { name: string; label: string; states: read
 /** How often the chart refreshes. Less often than a list, because it counts a month of calls. */
 export const summaryMs = 60_000;
 
-/** Adds up the calls of all campaigns. */
 export function combineCampaigns({ days, ...rest }: AllCallsSummaryView): CallsSummaryView {
   return {
     ...rest,
@@ -91,7 +90,6 @@ function countByGroup(states: States): number[] {
   return outcomeGroups.map((group) => sum(group.states.map((state) => states[state] ?? 0)));
 }
 
-/** Counts each day's calls by group. */
 export function outcomesByDay({ days }: CallsSummaryView): DayCounts[] {
   return days.map(({ day, states }) => ({ day, counts: countByGroup(states) }));
 }
@@ -128,10 +126,7 @@ export function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
 }
 
-/**
- * Formats shares as whole percentages that add up to 100: "71%", or "<1%" for a small share. The shares that lose the most by rounding down
- * get one percentage point more.
- */
+/** Formats shares as whole percentages that add up to 100: the ones that lose most by rounding get a point more. A small one is <1%. */
 export function percentages(parts: readonly number[]): string[] {
   const whole = sum(parts) || 1;
   const exact = parts.map((part) => (part / whole) * 100);

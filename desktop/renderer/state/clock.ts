@@ -8,15 +8,11 @@ const machineNow = signal(DateTime.utc());
 /** How many milliseconds the machine's clock is ahead of the server's; 0 if they differ by less than two minutes. */
 export const clockLead = signal(0);
 
-/**
- * The server's time, because the server decides when keys expire. Updated every minute, and so at midnight, and when the user returns to
- * the window.
- */
+/** The server's time, because the server decides when keys expire. Updated every minute, and when the user returns to the window. */
 export const now = computed(() => machineNow.value.minus(clockLead.value));
 
 const toleranceMs = 120_000;
 
-/** Updates `clockLead` from the server's latest response. Ignores small differences. */
 export async function readServerClock(): Promise<void> {
   const lead = (await window.callkey.readClockLead()) ?? 0;
   clockLead.value = Math.abs(lead) < toleranceMs ? 0 : lead;
@@ -44,7 +40,6 @@ export function refuseOwnZone(): void {
   readClock();
 }
 
-/** Reads the time and the machine's zone. */
 export function readClock(): void {
   machineNow.value = DateTime.utc();
   ownZone.value = readZone() ?? 'UTC';

@@ -10,10 +10,7 @@ import { session } from './session.ts';
 const queue = new CommandQueue<Command>();
 window.callkey.onCommand((command) => queue.push(command));
 
-/**
- * Handles the menu's commands while the component is mounted. Uses a layout effect, so that a component is already listening when it
- * becomes visible.
- */
+/** Handles the menu's commands while the component is mounted. A layout effect, so that what's visible is already listening. */
 export function useCommands(handle: (command: Command) => void): void {
   useLayoutEffect(() => queue.listen(handle), [handle]);
 }
@@ -33,7 +30,6 @@ export function canUseKeys({ viewer, tenancy }: SessionView): boolean {
 /** Whether the sign-in form offers other servers. */
 export const hasOtherServers = signal(false);
 
-/** The commands that are available at the moment. */
 const offeredCommands = computed((): Command[] => {
   const now = session.value;
   if (!now) return hasOtherServers.value && dialogCount.value === 0 ? ['switch-server'] : [];

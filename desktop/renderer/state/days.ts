@@ -57,7 +57,6 @@ export function parseTime(text: string): string | null {
 /** @property from the first day @property to the last day. Both are empty for any day */
 export type Range = { from: string; to: string };
 
-/** Returns the ranges that a filter offers by name. */
 export function namedRanges(): readonly (readonly [string, Range])[] {
   const day = today();
   const last = (days: number) => ({ from: plusDays(day, 1 - days), to: day });

@@ -78,10 +78,7 @@ export function timeZonesAfter(ownZone: string): string[] {
   return [...new Set([ownZone, 'UTC', ...Intl.supportedValuesOf('timeZone')])];
 }
 
-/**
- * Returns the choice that a key was probably created with, derived from its days. A custom choice doesn't get a date, since the old date no
- * longer makes sense.
- */
+/** Returns the choice that a key was probably created with. A custom one gets no date, since the old one no longer makes sense. */
 export function toExpirationChoice(apiKey: Pick<ApiKeyView, 'createdAt' | 'expiresAt' | 'expiryTimeZone'>): ExpirationChoice {
   if (apiKey.expiresAt === null) return 'none';
   const zone = apiKey.expiryTimeZone ?? 'utc';

@@ -1,7 +1,6 @@
 import type { Failure, Result } from '../../ipc.ts';
 import { pluralize } from './format.ts';
 
-/** Describes a failure in sentences that say what happened and what to do. */
 export function describeFailure(failure: Failure): string {
   switch (failure.kind) {
     case 'unreachable':
@@ -26,14 +25,12 @@ export function isInDoubt(failure: Failure | null): boolean {
 /** What looking up a lost action finds: what its response would have contained, or null if it wasn't done. */
 export type LookedUp<Value> = Result<{ done: Value } | null>;
 
-/** Looks up whether something has been deleted. */
 export async function lookUpGone(reading: Promise<Result<unknown>>): Promise<LookedUp<null>> {
   const result = await reading;
   if (result.ok) return { ok: true, value: null };
   return isNotFound(result.failure) ? { ok: true, value: { done: null } } : result;
 }
 
-/** Looks up whether something has been changed. */
 export async function lookUpChange<Value>(reading: Promise<Result<Value>>, isDone: (value: Value) => boolean): Promise<LookedUp<Value>> {
   const result = await reading;
   return result.ok ? { ok: true, value: isDone(result.value) ? { done: result.value } : null } : result;

@@ -68,11 +68,7 @@ export type ScreenFilters<Filters extends object> = {
 
 const defined = new Map<string, ScreenFilters<object>>();
 
-/**
- * Defines what the user can set on a screen, such as a search. It's kept while they're on another screen.
- *
- * @param path the fields before the query of the address; an empty one ends the path
- */
+/** Defines what the user can set on a screen. It outlives the screen. @param path the fields before the query; an empty one ends it */
 export function defineFilters<Filters extends object>(
   screen: string,
   path: readonly (keyof Filters & string)[],

@@ -28,10 +28,7 @@ const unitSeconds: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] =
   ['day', 86_400],
 ];
 
-/**
- * A little less than any year, even if clocks change. For shorter times, calendar years aren't computed, because that takes a fifth of the
- * time that a whole row takes.
- */
+/** A little less than any year, even if clocks change. Calendar years are computed only beyond it: that takes a fifth of a row's time. */
 const yearSeconds = 364 * 86_400;
 
 /** Formats a relative time in the largest unit that fits: "3 days ago", "in 71 days"; from a year on, "in 3 years, 10 months". */
@@ -99,7 +96,6 @@ export type SortValue = string | number | null;
 
 const texts = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });
 
-/** Sorts rows by a column; equal rows keep their order. */
 export function sorted<Row>(rows: readonly Row[], sortValue: (row: Row) => SortValue, isDescending: boolean): Row[] {
   const sign = isDescending ? -1 : 1;
   return rows.toSorted((rowA, rowB) => {

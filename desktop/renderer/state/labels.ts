@@ -24,7 +24,6 @@ export function formatPlace(user: Pick<UserView, 'account' | 'partner'>, { viewe
   return user.account && own ? user.account.name : formatMembership(user);
 }
 
-/** The color of a call's badge. */
 export const callStateTones: Readonly<Record<CallState, 'good' | 'bad' | 'warn' | ''>> = {
   queued: 'good',
   dialing: 'good',
@@ -128,7 +127,6 @@ export function formatTenancy(session: SessionView): string {
   return [tenancyName(session), tenancyPartner(session)].filter((name) => name !== '').join(', ');
 }
 
-/** Returns the partner of the selected account; empty if no account is selected. */
 export function tenancyPartner({ tenancy }: SessionView): string {
   return tenancy?.partnerName ?? '';
 }

@@ -46,7 +46,6 @@ export class List<View> {
   #source: Source<View> = { filter: '', load: null };
   #latest = 0;
 
-  /** @param view is shown until the first load has finished */
   constructor(view: View | null = null) {
     this.state = signal({ view, filter: '', failure: null, isLoading: true, loadedAt: 0, tookMs: 0 });
   }
@@ -106,10 +105,7 @@ export class List<View> {
     if (!isLoading && !failure && Date.now() - loadedAt >= Math.max(ms, restPerLoad * tookMs)) await this.refresh();
   }
 
-  /**
-   * Adds the next page. Does nothing while the list still shows what was filtered by something else, because its cursor doesn't continue
-   * this filter's pages. @returns why the page couldn't be loaded
-   */
+  /** Adds the next page, unless the list still shows another filter's, whose cursor doesn't fit. @returns why it couldn't be loaded */
   async more(): Promise<Failure | null> {
     const { filter, load } = this.#source;
     const shown = this.state.peek();
@@ -150,7 +146,6 @@ function joinArrays<View>(view: View, next: View): View {
   return Object.assign({}, view, next, Object.fromEntries(arrays));
 }
 
-/** Maps the value of a successful result. */
 export async function mapped<Value, Mapped>(result: Promise<Result<Value>>, map: (value: Value) => Mapped): Promise<Result<Mapped>> {
   const settled = await result;
   return settled.ok ? { ok: true, value: map(settled.value) } : settled;

@@ -8,7 +8,6 @@ export type ScreenProps = { session: SessionView; title: string };
 
 const [home] = screens;
 
-/** The last screen that the user chose. */
 export const screen = signal<ScreenName>(home.name);
 
 /** A dialog over a screen. The menu can open it, too. */
@@ -60,7 +59,6 @@ export function scrollToTop(): void {
   document.querySelector('.shell')?.scrollTo({ top: 0 });
 }
 
-/** Shows a key in the list. */
 export function showKey(id: string): void {
   screen.value = 'api-keys';
   requestedKey.value = { id };

@@ -61,12 +61,7 @@ function readList(list: PhoneList, text: string): WrittenNumbers {
   };
 }
 
-/**
- * What was read from a file.
- *
- * @property text the numbers, one on each line; null if there's a problem
- * @property columns the names of the columns, if one can be chosen
- */
+/** @property text a number on each line; null if there's a problem @property columns their names, if one can be chosen */
 export type ReadFile = { text: string | null; note: string; problem: string | null; columns: readonly string[] };
 
 /** Reads a list of numbers from a file. @param column empty if the column is to be found by its header */
@@ -96,18 +91,10 @@ export async function readFile(file: Blob & { name: string }, column: string): P
   }
 }
 
-/**
- * What became of a list.
- *
- * @property repeated how many numbers were on an earlier line, too
- * @property lines what became of each number or skipped line: first what wasn't simply added, each in their order
- */
+/** @property repeated how many were on an earlier line, too @property lines what became of each, first what wasn't simply added */
 export type AddedNumbers = AddedNumbersView & { repeated: number; lines: readonly (WrittenNumber & { result: string })[] };
 
-/**
- * Adds a list of any length, in several requests, once all of it has been checked. Adding a number twice does no harm, so a failed list can
- * be added again.
- */
+/** Adds a list of any length in several requests, once all of it is checked. Adding a number twice does no harm after a failure. */
 export async function addChecked(
   { numbers, problems, skipped }: WrittenNumbers,
   country: string | undefined,

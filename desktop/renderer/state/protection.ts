@@ -199,9 +199,7 @@ function describeUnknownZone({ zones }: CheckedNumberView): string {
   return `Calling hours apply, but ${why}. The integrator has to send contact.timeZone.`;
 }
 
-/**
- * Says when the number may be called, and in which zones: "Monday 09:00–20:00 in each of 2 possible zones". Null if no hours apply.
- */
+/** Says when a number may be called: "Monday 09:00–20:00 in each of 2 possible zones". Null if no hours apply. */
 export function describeHours({ rules, zones, zoneNames }: CheckedNumberView): string | null {
   if (rules.length === 0) return null;
   const [week] = toWeeks(rules);

@@ -3,11 +3,7 @@ import { effect, signal } from '@preact/signals';
 /** The lists that each screen last showed, and the user's filters on it, such as search and sort order. Kept until the user signs out. */
 const remembered = new Map<string, unknown>();
 
-/**
- * Returns a value that outlives its component.
- *
- * @param key must always be used for the same type of value
- */
+/** Returns a value that outlives its component. @param key must always be used for the same type of value */
 export function remember<Value>(key: string, make: () => Value): Value {
   if (!remembered.has(key)) remembered.set(key, make());
   return remembered.get(key) as Value;

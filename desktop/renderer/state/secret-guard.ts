@@ -7,7 +7,6 @@ type SecretField = {
 /** The fields of responses that contain a secret. The compiler reports a missing one. */
 const secretFields: { readonly [Field in SecretField]: true } = { keyValue: true, password: true, secret: true, recoveryCodes: true };
 
-/** The number of components that show a secret. */
 let shown = 0;
 
 /** Keeps the bridge's guard of a secret while the component shows it, and ends it afterwards, unless another component shows one by then. */

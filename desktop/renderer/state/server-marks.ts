@@ -3,14 +3,12 @@ import type { RememberedServer, ServerMark } from '../../ipc.ts';
 import { serverHost } from './labels.ts';
 import { server, session, startupState } from './session.ts';
 
-/** The servers that the user has signed in to. */
 export const knownServers = signal<readonly RememberedServer[]>([]);
 
 export async function loadServers(): Promise<void> {
   knownServers.value = await window.callkey.listServers().catch(() => []);
 }
 
-/** The user's own name and color for the current server. */
 const currentMark = computed((): ServerMark => knownServers.value.find(({ address }) => address === server.value) ?? {});
 
 /** Returns the user's own name for a server, or its address without the scheme. */

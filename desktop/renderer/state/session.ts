@@ -106,7 +106,6 @@ const emptyStartupState: StartupState = {
 /** Counts attempts. Only the response to the latest attempt is used, and none if the user has continued to the sign-in form. */
 let startupAttempt = 0;
 
-/** Loads the remembered settings and the stored session. */
 export async function loadStartupState(): Promise<void> {
   startupAttempt += 1;
   const attempt = startupAttempt;
@@ -143,7 +142,6 @@ export async function signIn(input: SignIn): Promise<Result<SignInAnswer>> {
   return result;
 }
 
-/** Finishes a sign-in with a code. */
 export async function enterCode(code: string): Promise<Result<SessionView>> {
   const result = await handleSessionFailure(window.callkey.enterCode(code));
   if (result.ok) await startSession(result.value);
@@ -202,7 +200,6 @@ export function signInAgain(password: string): Promise<Result<SignInAnswer>> {
   return continueSession(window.callkey.signIn(input));
 }
 
-/** Finishes signing in again. */
 export function enterCodeAgain(code: string): Promise<Result<SignInAnswer>> {
   return continueSession(window.callkey.enterCode(code));
 }
@@ -272,10 +269,7 @@ export function leave(forgets = true): void {
   change(nothing);
 }
 
-/**
- * Called when the user has turned their second factor on or off. Reads the whole session again, because if the operator requires a second
- * factor, other fields change, too.
- */
+/** Called when the user has turned their second factor on or off. If the operator requires one, other fields change, too. */
 export async function secondFactorChanged(): Promise<void> {
   const result = await handleSessionFailure(window.callkey.request('showSession', {}));
   if (result.ok) change({ session: result.value });

@@ -23,7 +23,6 @@ type ApiKeyDetailsProps = {
   /** Other keys with the same name: its replacement, or the key that it replaces. */
   sameNamed: readonly ApiKeyView[];
   onReplace: (apiKey: ApiKeyView) => void;
-  /** Called with the changed key. */
   onLimited: (apiKey: ApiKeyView) => void;
   onRevoke: (apiKey: ApiKeyView) => void;
   /** Called if the key has been used for the first time. */
@@ -31,7 +30,6 @@ type ApiKeyDetailsProps = {
   onClose: () => void;
 };
 
-/** Shows everything about a key, and the actions for it. */
 export function ApiKeyDetails({ apiKey, sameNamed, onReplace, onLimited, onRevoke, onUsed, onClose }: ApiKeyDetailsProps) {
   const { id, name } = apiKey;
   const zone = ownZone.value;
@@ -258,7 +256,6 @@ function Usage({ view: { usage } }: { view: ApiKeyDetailsView }) {
 
 type LimitApiKeyProps = { view: ApiKeyDetailsView; onChanged: (apiKey: ApiKeyView) => void; onClose: () => void };
 
-/** Limits the addresses from which a key is accepted, and the calls that it can place per day. */
 function LimitApiKey({ view, onChanged, onClose }: LimitApiKeyProps) {
   // Keeps the key as it was when the dialog opened, because the changes are based on that version.
   const [apiKey] = useState(view.apiKey);

@@ -67,7 +67,6 @@ type KeyDialog =
   | { name: 'revoke'; apiKey: ApiKeyView }
   | { name: 'revoke-selected' };
 
-/** Shows the keys in the viewer's scope, and the dialogs about them. */
 export function ApiKeys({ session, title }: ScreenProps) {
   const list = useList({ key: 'api-keys', load: () => window.callkey.request('listApiKeys', {}) });
   const [filters, change] = useFilters(screenFilters);
@@ -276,7 +275,6 @@ function useHighlight(view: ApiKeysView | null, filters: KeyFilters, change: (ch
 
 type HeadProps = { view: ApiKeysView; filters: KeyFilters; onChange: (changes: Partial<KeyFilters>) => void };
 
-/** Shows search and filters, and how many keys expire soon or aren't listed. */
 function Head({ view: { apiKeys, total }, filters, onChange }: HeadProps) {
   const { search, filter, owner, size } = filters;
   const owners = useMemo(() => listOwners(apiKeys), [apiKeys]);
@@ -333,7 +331,6 @@ function ExpiringSoon({ keys, onShow }: { keys: readonly ApiKeyView[]; onShow: (
 
 type KeyTableProps = {
   keys: readonly ApiKeyView[];
-  /** The matching keys in the order that the user chose. */
   matches: readonly ApiKeyView[];
   filters: KeyFilters;
   selected: ReadonlySet<string>;
@@ -342,7 +339,6 @@ type KeyTableProps = {
   onRevoke: (key: ApiKeyView) => void;
 };
 
-/** Shows a page of the matching keys. */
 function KeyTable({ keys, matches, filters, selected, onSelect, onChange, onRevoke }: KeyTableProps) {
   const owners = useMemo(() => listOwners(keys), [keys]);
   const columns = useMemo(() => columnsFor(owners, sharedNames(keys)), [owners, keys]);
@@ -368,10 +364,7 @@ function KeyTable({ keys, matches, filters, selected, onSelect, onChange, onRevo
   );
 }
 
-/**
- * @param owners the owners' names by ID. The core sends owners only to viewers who can see other users' keys
- * @param shared the names of several keys
- */
+/** @param owners by ID; empty for viewers who can't see other users' keys @param shared the names of several keys */
 function columnsFor(owners: ReadonlyMap<string, string>, shared: ReadonlySet<string>): Column<ApiKeyView, KeyColumn>[] {
   return [
     {
@@ -419,7 +412,6 @@ function columnsFor(owners: ReadonlyMap<string, string>, shared: ReadonlySet<str
 
 type PagerProps = { matches: readonly ApiKeyView[]; filters: KeyFilters; onChange: (changes: Partial<KeyFilters>) => void };
 
-/** Shows the position of the page, its number of rows, and the buttons to other pages. */
 function Pager({ matches, filters, onChange }: PagerProps) {
   const page = paginate(matches, filters.page, filters.size);
   const button = (label: string, icon: 'back' | 'forward', step: number, isPossible: boolean) => (
@@ -470,7 +462,6 @@ function Pager({ matches, filters, onChange }: PagerProps) {
   );
 }
 
-/** Explains API keys to users who don't have one yet. */
 function FirstKey({ onCreate }: { onCreate: () => void }) {
   const [campaign] = useCampaigns(60_000).state.value.view?.options ?? [];
   return (

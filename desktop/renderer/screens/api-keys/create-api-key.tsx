@@ -42,7 +42,6 @@ type CreateApiKeyProps = {
   session: SessionView;
   /** The listed keys, whose names are already in use. */
   listed: readonly ApiKeyView[];
-  /** The key that the new one replaces. */
   replaced: ApiKeyView | null;
   onCreated: (created: NewApiKey) => void;
   /** Called if the core didn't respond, so the key may have been created. */
@@ -154,7 +153,6 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onMaybeCrea
 type ChoicesProps = { draft: ExpirationDraft; error: string | null; onChange: (changes: Partial<ExpirationDraft>) => void };
 type ExpirationFieldsProps = Pick<CreateApiKeyProps, 'replaced'> & Omit<ChoicesProps, 'error'>;
 
-/** Shows the fields for the expiration, the last day of a custom one, and the time zone that the day is in. */
 function ExpirationFields({ replaced, draft, onChange }: ExpirationFieldsProps) {
   const { choice, date, timeZone } = draft;
   const { hasTried, clearError } = useForm();
@@ -191,7 +189,6 @@ function ExpirationFields({ replaced, draft, onChange }: ExpirationFieldsProps) 
   );
 }
 
-/** Shows radio buttons, each with the date that it results in. */
 function Choices({ draft: { choice, timeZone }, error, onChange }: ChoicesProps) {
   const id = useId();
   const invalid = error === null ? undefined : 'true';
@@ -284,7 +281,6 @@ function describeZone(replaced: ApiKeyView | null, timeZone: string): string {
 
 type SaveKeyValueProps = { session: SessionView; created: NewApiKey; onClose: (unsaved: boolean) => void };
 
-/** Shows the value of a new key once, and a command to try it. */
 export function SaveKeyValue({ session, created: { apiKey, secret, limitFailure }, onClose }: SaveKeyValueProps) {
   const { expiresAt, expiryTimeZone } = apiKey;
   return (
@@ -315,7 +311,6 @@ export function SaveKeyValue({ session, created: { apiKey, secret, limitFailure 
   );
 }
 
-/** Shows a command that places a call with the key, to which no one answers. */
 export function TestCall({ apiKey }: { apiKey: ApiKeyView }) {
   const { view: campaigns, failure } = useCampaigns(60_000).state.value;
   // The command doesn't work without a campaign, so it can't be copied before the campaigns have loaded.

@@ -110,7 +110,6 @@ function describeEffect(apiKeys: readonly ApiKeyView[]): string {
   return `${active} will stop working immediately; ${formatNumber(expired)} ${expired === 1 ? 'has' : 'have'} already expired.`;
 }
 
-/** Asks before revoking several keys together, and names each with its creator. */
 export function RevokeApiKeys({ apiKeys, onRevoked, onClose }: RevokeApiKeysProps) {
   const [reason, setReason] = useState<ReasonDraft>({ reason: '', note: '' });
   const count = formatNumber(apiKeys.length);
@@ -243,7 +242,6 @@ function noteProblem(note: string): string | null {
   return line === '' ? 'Enter the reason.' : describeLineProblem(line, limits.revokeNote);
 }
 
-/** Asks why keys are revoked. */
 function ReasonFields({ draft, onChange }: { draft: ReasonDraft; onChange: (draft: ReasonDraft) => void }) {
   return (
     <>
@@ -283,7 +281,6 @@ type LastDayProps = {
   children?: ComponentChildren;
 };
 
-/** Shows what leaked keys have done in the last 24 hours. */
 function LastDay({ lastDay, keys, onClose, children }: LastDayProps) {
   const [first, ...others] = keys;
   return (

@@ -18,7 +18,6 @@ type CallDetailsProps = {
   onClose: () => void;
 };
 
-/** Shows everything that the console knows about a call. */
 export function CallDetails({ campaignId, contactId, listed, onClose }: CallDetailsProps) {
   const list = useList({ key: `call/${contactId}`, load: () => window.callkey.request('showCall', { id: campaignId, contactId }) });
   const { view, failure } = list.state.value;
@@ -78,7 +77,6 @@ function buildFacts(call: CallView): Fact[] {
   ];
 }
 
-/** Shows when the call may be dialed, and the dialer's attempts. */
 function Dialing({ view }: { view: CallDetailsView }) {
   const { notBefore, notAfter, timeZone, attempts, firstAttemptAt, nextAttemptAt, toldLateAt } = view;
   const facts: Fact[] = [

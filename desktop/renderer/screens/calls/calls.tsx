@@ -43,8 +43,6 @@ import { session } from '../../state/session.ts';
 import { CallDetails } from './call-details.tsx';
 
 /**
- * The user's filters on the calls screen.
- *
  * @property campaign the ID of the campaign whose calls are listed; empty for all campaigns together
  * @property open the contact ID of the call whose details are shown, in a campaign's list
  * @property call the same in the list of all campaigns, but with the campaign's ID in front of it: `c1/k1`
@@ -181,10 +179,7 @@ function isOld(loaded: { view: unknown; filter: string; loadedAt: number }, filt
   return loaded.view === null || loaded.filter !== JSON.stringify(filter);
 }
 
-/**
- * Returns the filter of the chart, which counts the calls that the list shows. A single day is only highlighted among the last 30 days, so
- * that the user can compare it with the others.
- */
+/** Returns the chart's filter. A single day is only highlighted among the last 30, so that it can be compared with the others. */
 function chartFilter({ state, apiKey, from, to }: Filters, search: string, firstDay: string) {
   const isMarked = from === to && (from === '' || from >= firstDay);
   return { state, apiKey, search, ...(isMarked ? { from: '', to: '' } : { from, to }) };
@@ -199,7 +194,6 @@ type ChartProps = {
   onChange: Change;
 };
 
-/** Shows the chart above the list, and why calls aren't being dialed. */
 function Chart({ filters: { from, to }, filter: { timeZone: _, ...filter }, summary, isLoading, note = '', onChange }: ChartProps) {
   return (
     <>
@@ -217,7 +211,6 @@ function Chart({ filters: { from, to }, filter: { timeZone: _, ...filter }, summ
   );
 }
 
-/** Shows a notice while the provider isn't accepting calls. */
 function DialerTrouble({ trouble }: { trouble: DialerTroubleView }) {
   return (
     <div role="status">
@@ -391,7 +384,6 @@ function NoCalls({ searchedBackTo, reset }: { searchedBackTo: string | undefined
 
 type ToolbarProps = { calls: readonly CallView[]; filters: Filters; onChange: Change };
 
-/** Shows the search and the filters of a list of calls. The core applies them. */
 function Toolbar({ calls, filters: { search, state, apiKey, from, to }, onChange }: ToolbarProps) {
   const keys = useList({ key: 'keys-of-calls', every: summaryMs, load: () => window.callkey.request('listApiKeys', {}) });
   // Also offers revoked keys that placed some of the calls shown.
@@ -491,7 +483,6 @@ const allCampaignsColumns = allColumns
       : column,
   );
 
-/** A page of campaigns with their outcomes. */
 type OutcomesView = CampaignsView & AllCallsSummaryView;
 
 const byLabels = [

@@ -12,7 +12,6 @@ import { describeCountries, readCountries } from '../../state/protection.ts';
 import type { Tenancy } from '../../state/tenancy.ts';
 import { chosenTenancy, Outdated, RulesHead, saveRules, type TabProps, withName } from './tenancy.tsx';
 
-/** Shows which countries and kinds of numbers may be called, and lets users change them. */
 export function AllowedNumbers({ title, own, canChange, filters, onChange, tabs, actions }: TabProps) {
   // A campaign has no such rules.
   const { kind, id, ...rest } = chosenTenancy(own, filters.scope.startsWith('campaign/') ? { ...filters, scope: '' } : filters);
@@ -35,7 +34,6 @@ export function AllowedNumbers({ title, own, canChange, filters, onChange, tabs,
   );
 }
 
-/** Shows the settings to viewers who can't change them. */
 function Allowed({ numbers: { effective } }: { numbers: NumbersView }) {
   return (
     <Facts

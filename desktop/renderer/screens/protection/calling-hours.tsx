@@ -27,7 +27,6 @@ import {
 import type { Tenancy } from '../../state/tenancy.ts';
 import { chosenTenancy, Outdated, RulesHead, saveRules, type TabProps, withName } from './tenancy.tsx';
 
-/** Shows the week in which people may be called, including hours that the tenancy inherits. */
 export function CallingHours({ title, own, canChange, filters, onChange, tabs, actions }: TabProps) {
   const { kind, id, ...rest } = chosenTenancy(own, filters);
   const list = useList<CallingHoursView>({

@@ -42,7 +42,6 @@ type NumberDialog =
   | { name: 'added'; added: AddedNumbers }
   | { name: 'remove'; entries: readonly DoNotCallEntryView[] };
 
-/** Shows the numbers that must not be called, and lets users find, add, remove and export them. */
 export function DoNotCall({ title, own, canChange, filters: { search }, onChange, tabs, actions }: TabProps) {
   const prefix = toPhonePrefix(search);
   const { list, isWhole } = useSearchedList<DoNotCallView>({
@@ -223,7 +222,6 @@ function NumberAndNote({ phone, note }: Pick<DoNotCallEntryView, 'phone' | 'note
 
 type AddNumbersProps = { own: Tenancy; onAdded: (added: AddedNumbers) => void; onClose: () => void };
 
-/** Adds one number, a pasted list, or the numbers in a file. */
 function AddNumbers({ own, onAdded, onClose }: AddNumbersProps) {
   const [text, setText] = useState('');
   const [file, setFile] = useState<File | null>(null);
@@ -356,7 +354,6 @@ function AddNumbers({ own, onAdded, onClose }: AddNumbersProps) {
 
 type RemoveNumbersProps = { entries: readonly DoNotCallEntryView[]; onRemoved: () => void; onClose: () => void };
 
-/** Removes numbers from the do-not-call list. The reason is stored in the audit log. */
 function RemoveNumbers({ entries, onRemoved, onClose }: RemoveNumbersProps) {
   const [reason, setReason] = useState('');
   const [entry, ...others] = entries;
@@ -424,7 +421,6 @@ async function lookUpLifted(entries: readonly DoNotCallEntryView[]): Promise<Loo
   return { ok: true, value: { done: null } };
 }
 
-/** Lets users choose whether opt-outs during an account's calls apply to this account only or to all of its partner's accounts. */
 function OptOuts({ onClose }: { onClose: () => void }) {
   const accounts = useList({
     key: 'accounts',

@@ -25,7 +25,6 @@ type LimitsView = { pace: PaceView | null; contact: ContactLimitsView };
 
 const refreshMs = 30_000;
 
-/** Shows how fast calls leave and how often a number may be called, and lets users change both. */
 export function PaceAndLimits({ title, own, canChange, filters, onChange, tabs, actions }: TabProps) {
   const { kind, id, ...rest } = chosenTenancy(own, filters);
   const list = useList<LimitsView>({ key: `limits/${kind}/${id}`, every: refreshMs, load: () => loadLimits({ kind, id, ...rest }) });
@@ -54,7 +53,6 @@ async function loadLimits({ kind, id }: Tenancy): Promise<Result<LimitsView>> {
   return { ok: true, value: { contact: contact.value, pace: pace?.value ?? null } };
 }
 
-/** Shows the settings to viewers who can't change them. */
 function Limits({ view: { pace, contact } }: { view: LimitsView }) {
   return (
     <Facts

@@ -23,7 +23,6 @@ const tabs = [
   { name: 'limits', label: 'Pace and limits', Content: PaceAndLimits },
 ] as const;
 
-/** Shows who must not be called, and when and which numbers may be called. Also checks a number against all of these rules. */
 export function Protection({ session, title }: ScreenProps) {
   const [filters, change] = useFilters(screenFilters);
   const [isChecking, setChecking] = useState(false);
@@ -66,7 +65,6 @@ export function Protection({ session, title }: ScreenProps) {
   );
 }
 
-/** Says what would happen if a number were called now, and why. Calls no one. */
 function CheckNumber({ onClose }: { onClose: () => void }) {
   const campaigns = useCampaigns(null);
   const [phone, setPhone] = useState('');

@@ -9,8 +9,6 @@ import type { List } from '../../state/list.ts';
 import type { Tenancy } from '../../state/tenancy.ts';
 
 /**
- * The user's filters on the screen.
- *
  * @property scope the kind and ID of the tenancy whose rules are shown, such as `account/ID`; empty for the viewer's own
  * @property scopeName its name, once the user has chosen one
  */
@@ -56,7 +54,6 @@ export function withName(chosen: Tenancy, loaded: { scope: Tenancy } | null): Te
 
 type RulesHeadProps = Pick<TabProps, 'tabs' | 'own' | 'onChange'> & { kinds: readonly ProtectionScope[]; chosen: Tenancy };
 
-/** Shows the tabs and, for a tab with one tenancy's rules, whose rules these are. */
 export function RulesHead({ tabs, own, kinds, chosen, onChange }: RulesHeadProps) {
   return (
     <>

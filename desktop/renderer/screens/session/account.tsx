@@ -22,7 +22,6 @@ import { passwordChanged, secondFactorChanged, session, signOut } from '../../st
 type SavedCodes = { name: 'save-codes'; announcement: string; codes: OneTimeSecret };
 type AccountDialog = { name: 'facts' | 'password' | 'enroll' | 'renew' | 'remove' } | SavedCodes;
 
-/** Shows who is signed in, and how, and lets them change it. */
 export function YourAccount({ session, onClose }: { session: SessionView; onClose: () => void }) {
   const [dialog, open] = useState<AccountDialog>({ name: 'facts' });
   const goBack = () => open({ name: 'facts' });
@@ -126,7 +125,6 @@ function AccountFacts({ session: { viewer, secondFactor, signedInWith }, onShow,
   );
 }
 
-/** Says how many recovery codes are left, once that has loaded. */
 function FactorIsOn() {
   const load = () => window.callkey.request('showSecondFactor', {});
   const left = useList({ key: 'second-factor', every: null, load }).state.value.view?.recoveryCodesLeft;
@@ -240,10 +238,7 @@ export function SecondFactorDue() {
 
 type StepProps<Value> = { cancel: string; onCancel: () => void; onDone: (value: Value) => void };
 
-/**
- * Sets up an authenticator app: asks for the password, shows the secret, and asks for a code. The caller shows the recovery codes in another
- * dialog.
- */
+/** Asks for the password, shows the secret for an authenticator app, and asks for a code. The caller shows the recovery codes. */
 function EnrollSecondFactor({ onDone, ...props }: StepProps<OneTimeSecret>) {
   const [enrolled, setEnrolled] = useState<EnrolledSecondFactorView | null>(null);
   return enrolled ? <AppStep {...props} enrolled={enrolled} onDone={onDone} /> : <PasswordStep {...props} onDone={setEnrolled} />;

@@ -136,7 +136,6 @@ function UseAnotherServer() {
   ) : null;
 }
 
-/** Lists the servers that the user has signed in to, to switch to one or forget it. */
 export function Servers({ onClose }: { onClose: () => void }) {
   const servers = knownServers.value;
   const [marking, setMarking] = useState<RememberedServer | null>(null);
@@ -221,7 +220,6 @@ function Server({ server: { address, email, isSignedIn, label, color }, isOpen, 
 
 const colorLabels = { red: 'Red', orange: 'Orange', green: 'Green', blue: 'Blue', purple: 'Purple' } as const;
 
-/** Lets the user name and color a server, so that they don't mistake production for a test. */
 function MarkServer({ server: { address, label = '', color }, onClose }: { server: RememberedServer; onClose: () => void }) {
   const [name, setName] = useState(label);
   const [chosen, choose] = useState(color);

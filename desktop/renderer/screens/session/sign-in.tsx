@@ -219,12 +219,7 @@ async function loadOptions(address: string): Promise<Result<SignInOptions>> {
   return result && (result.ok || isTransient(result.failure)) ? result : { ok: true, value: passwordOnly };
 }
 
-/**
- * Asks a server which ways to sign in it offers. Retries while the server is unreachable, because only the password form is shown until it
- * responds.
- *
- * @param address empty if no server is chosen yet
- */
+/** Asks a server how users sign in. Retries, because until it responds, only the password form is shown. @param address may be empty */
 function useSignInOptions(address: string): SignInOptions & { problem: string | null } {
   const load = () => loadOptions(address);
   const { view, failure } = useList({ key: `sign-in/${address}`, every: null, initial: passwordOnly, load }).state.value;
@@ -234,7 +229,6 @@ function useSignInOptions(address: string): SignInOptions & { problem: string | 
 
 type ButtonProps = { name: string; keepSignedIn: boolean | null; staysOnPage?: boolean; isPrimary: boolean };
 
-/** Shows the button for signing in with the provider, and what happened the last time. */
 function ProviderButton({ name, keepSignedIn, staysOnPage = false, isPrimary }: ButtonProps) {
   const { isBusy, failure, run } = useAction();
   // In the app, the sign-in continues in the system's browser until it's done or cancelled.

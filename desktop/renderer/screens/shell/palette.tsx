@@ -73,7 +73,6 @@ export function Palette({ session, onCommand, onClose }: PaletteProps) {
   );
 }
 
-/** Says where the palette has searched. */
 function describeSearched(session: SessionView): string {
   const isStaff = session.viewer.userType === 'staff';
   const place = tenancyName(session);
@@ -113,10 +112,7 @@ type Destination = Option & { address: string };
 const shown = 8;
 const idFormat = /^[0-9a-f]{8}-[0-9a-f-]{27}$/i;
 
-/**
- * Finds users and campaigns by name or email, and keys, users and campaigns by ID. Omits anything that can't be found or that the viewer
- * can't see.
- */
+/** Finds users and campaigns by name or email, and keys, users and campaigns by ID, without those that the viewer can't see. */
 async function findAnything(session: SessionView, search: string): Promise<{ ok: true; value: Destination[] }> {
   const isId = idFormat.test(search);
   const seesUsers = screensFor(session.viewer).some(({ name }) => name === 'users');

@@ -64,7 +64,6 @@ const components: Readonly<Record<ScreenName, ComponentType<ScreenProps>>> = {
   protection: Protection,
 };
 
-/** Shows the frame around every screen: navigation, tenancy and viewer. */
 export function Shell({ session }: { session: SessionView }) {
   const available = screensFor(session.viewer);
   const current = available.find(({ name }) => name === screen.value) ?? screens[0];
@@ -122,10 +121,7 @@ function usePageKeys(): void {
 
 const ownChangesMs = 60_000;
 
-/**
- * Detects changes by an administrator, such as renaming the user or the selected account, and a second factor that
- * the user has set up elsewhere. These change what the user sees and must enter.
- */
+/** Detects changes made elsewhere to the user, the account or the second factor, which change what the user sees and must enter. */
 function useOwnChanges(session: SessionView): void {
   const { viewer } = session;
   const list = useList({ key: 'session', every: ownChangesMs, load: () => window.callkey.request('showSession', {}) });
@@ -147,7 +143,6 @@ function ownKey({ viewer: { name, account, partner }, tenancy, secondFactor }: S
   return JSON.stringify([name, account, partner, tenancy, secondFactor]);
 }
 
-/** Sets the document's title, which is also the window's. */
 function useWindowTitle(title: string): void {
   useEffect(() => {
     document.title = title;
@@ -210,7 +205,6 @@ function openOverApiKeys(dialog: 'create-key' | 'which-key'): void {
   });
 }
 
-/** Asks before the screen's unsent input is discarded. */
 function Leaving({ go, stay }: { go: () => void; stay: () => void }) {
   function leave(): void {
     leaving.value = null;
@@ -275,7 +269,6 @@ type SidebarProps = { session: SessionView; current: ScreenName; onCommand: (com
 const { choosesServer } = window.callkey.capabilities;
 const isMac = navigator.userAgent.includes('Mac OS');
 
-/** Shows the navigation, with the current screen marked. */
 function Sidebar({ session, current, onCommand }: SidebarProps) {
   return (
     <header class="sidebar">
@@ -388,7 +381,6 @@ const shortcuts: readonly (readonly [string, string])[] = [
 
 const themeLabels: Readonly<Record<Theme, string>> = { system: 'System', light: 'Light', dark: 'Dark' };
 
-/** Shows the shortcuts, the documentation, and the choice of colors. */
 function Help({ session, onClose }: { session: SessionView; onClose: () => void }) {
   return (
     <Dialog title="Help" onDismiss={onClose}>
@@ -410,7 +402,6 @@ function Help({ session, onClose }: { session: SessionView; onClose: () => void 
   );
 }
 
-/** Finds accounts and partners as the user types, and selects one. */
 function TenancySwitcher({ session, onClose }: { session: SessionView; onClose: () => void }) {
   const { isBusy, failure, run, unlessBusy } = useAction();
 

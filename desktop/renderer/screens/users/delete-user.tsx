@@ -20,7 +20,6 @@ type DeleteUserProps = { user: UserView; onDeleted: () => void; onAlreadyDeleted
 /** @property apiKeys null before the core has listed them; `sessions` likewise */
 type Preview = Omit<DeletionView, 'apiKeys' | 'sessions'> & { apiKeys: DeletionView['apiKeys'] | null; sessions: number | null };
 
-/** Before deleting a user, shows which keys will stop working and when each was last used. */
 export function DeleteUser({ user, onDeleted, onAlreadyDeleted, onClose }: DeleteUserProps) {
   // Until the preview arrives, uses the number of keys from the list, so that nothing in the dialog moves.
   const preview = useList<Preview>({

@@ -15,10 +15,7 @@ import { userTypeLabels } from '../../state/labels.ts';
 import { mapped } from '../../state/list.ts';
 import { server } from '../../state/session.ts';
 
-/**
- * Returns the user types that the viewer can create. None has a wider scope than the viewer. Without a selected tenancy, staff create
- * staff.
- */
+/** Returns the types that the viewer can create: none has a wider scope than theirs. Without a selected tenancy, staff create staff. */
 function typesFor({ viewer, tenancy }: SessionView): UserType[] {
   const isService = viewer.userType === 'staff' && !tenancy;
   return userTypes.filter((type) => (type === 'staff') === isService);
@@ -117,7 +114,6 @@ function findAccounts(search: string): Promise<Result<Matches<Option>>> {
 
 type SharePasswordProps = { user: UserView; password: OneTimeSecret; isNew: boolean; onClose: () => void };
 
-/** Shows a one-time password once, and the invitation of a new user. */
 export function SharePassword({ user, password, isNew, onClose }: SharePasswordProps) {
   const invitation = buildInvitation(user, server.value);
   return (
@@ -159,7 +155,6 @@ Email: ${email}
 You’ll get a one-time password separately. When you sign in, you’ll choose your own.`;
 }
 
-/** What can be changed about a user. */
 export type ChangeUserDialog = { name: 'edit' | 'disable' | 'reset-password' | 'reset-second-factor' | 'unlink'; user: UserView };
 
 type ChangeUserProps = ChangeUserDialog & {
@@ -232,14 +227,12 @@ export function ChangeUser({ name: what, user, session, onReset, onDone, onClose
   }
 }
 
-/** Looks up whether a user has been changed. */
 function lookUpUser(id: string, isDone: (user: UserView) => boolean): Promise<LookedUp<{ user: UserView }>> {
   return lookUpChange<{ user: UserView }>(window.callkey.request('previewDeletion', { id, cursor: null }), ({ user }) => isDone(user));
 }
 
 type UserDialogProps = Pick<ChangeUserProps, 'user' | 'onDone' | 'onClose'>;
 
-/** Renames a user, or moves them to another account in the viewer's scope. */
 function EditUser({ user, session, onDone, onClose }: UserDialogProps & Pick<ChangeUserProps, 'session'>) {
   const [name, setName] = useState(user.name);
   const [account, setAccount] = useState<Named | null>(user.account);
@@ -273,7 +266,6 @@ function EditUser({ user, session, onDone, onClose }: UserDialogProps & Pick<Cha
   );
 }
 
-/** Asks before disabling or enabling a user and their keys. */
 function DisableUser({ user: { id, name, email, apiKeys, disabledAt }, onDone, onClose }: UserDialogProps) {
   const isDisabled = disabledAt !== null;
   const keys = pluralize(apiKeys, 'API key');

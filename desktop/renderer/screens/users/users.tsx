@@ -41,7 +41,6 @@ type UserDialog =
   | { name: 'delete'; user: UserView }
   | ChangeUserDialog;
 
-/** Shows the users in the viewer's scope. */
 export function Users({ session, title }: ScreenProps) {
   const [filters, change] = useFilters(screenFilters);
   const search = filters.search.trim();
@@ -207,7 +206,6 @@ const sortValues: Readonly<Record<UserColumn, (user: UserView) => SortValue>> = 
   seen: ({ lastSignInAt }) => (lastSignInAt === null ? null : Date.parse(lastSignInAt)),
 };
 
-/** Returns the users whose name or email address contains the search text, in the chosen order. */
 function matching(users: readonly UserView[], { search, sort }: Filters): UserView[] {
   const query = foldText(search.trim());
   const matches = users.filter(({ name, email }) => foldText(`${name} ${email}`).includes(query));
@@ -278,7 +276,6 @@ type UserDetailsProps = {
   onClose: () => void;
 };
 
-/** Shows everything about a user, and the actions for them. */
 function UserDetails({ user, isYou, canSeeKeys, onOpen, onClose }: UserDetailsProps) {
   const membership = formatMembership(user);
   const isDisabled = user.disabledAt !== null;
