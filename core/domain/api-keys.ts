@@ -13,7 +13,7 @@ import { type KeyVisibility, scopeFor } from './directory/scope.ts';
 import { instant, type Millis, oneDay, plus, quarterHour } from './instant.ts';
 import type { Actor, ApiKey, Caller, Digest, KeyLimits, SignedInCaller, Viewer } from './model.ts';
 import type { Ports, RevokeOptions } from './ports.ts';
-import { invalidField, Problem, type Quota } from './problem.ts';
+import { invalidField, notFound, Problem, type Quota } from './problem.ts';
 
 /**
  * Returns the digest that's stored instead of a key value or session ID. One round of SHA-256 is enough, because these secrets are random
@@ -96,7 +96,7 @@ export async function showApiKey(ports: Ports, viewer: Viewer, id: string, timeZ
   const scope = scopeFor(viewer);
   const { apiKeys, activity } = ports.stores;
   const details = await apiKeys.details(scope.apiKeys, id);
-  if (!details) throw keyNotFound();
+  if (!details) throw notFound('API key');
   const now = ports.clock.now();
   const days = chartDays(now, timeZone);
   const [counts, events, today] = await Promise.all([
@@ -117,7 +117,7 @@ export async function showApiKey(ports: Ports, viewer: Viewer, id: string, timeZ
 export async function showRevokedApiKey({ stores }: Ports, viewer: Viewer, id: string) {
   const scope = scopeFor(viewer);
   const apiKey = await stores.apiKeys.findRevoked(scope.apiKeys, id);
-  if (!apiKey) throw keyNotFound();
+  if (!apiKey) throw notFound('API key');
   const [end, activity] = await Promise.all([
     stores.activity.endOfApiKey(id),
     stores.activity.listOfApiKey({ userId: viewer.id, visibility: scope.activity }, id, limits.page),
@@ -138,7 +138,7 @@ async function countToday({ stores }: Ports, { id, limits, callsCountedFrom }: A
 export async function previewRevocation(ports: Ports, viewer: Viewer, id: string) {
   const store = ports.stores.apiKeys;
   const apiKey = await store.find(scopeFor(viewer).apiKeys, id);
-  if (!apiKey) throw keyNotFound();
+  if (!apiKey) throw notFound('API key');
   // Include all of the quarter-hour in which the last 24 hours begin, so that none of a leaked key's calls is missing.
   const now = ports.clock.now();
   const since = plus(now, -oneDay - (now % quarterHour));
@@ -162,7 +162,7 @@ export async function revokeApiKey(
 ): Promise<ApiKey> {
   const apiKey = await findKeyToChange(ports, viewer, id);
   const [revoked] = await revokeFound(ports, actor, [apiKey], cancelQueuedCalls, why);
-  if (revoked === undefined) throw keyNotFound();
+  if (revoked === undefined) throw notFound('API key');
   return apiKey;
 }
 
@@ -266,7 +266,7 @@ export async function changeApiKey(ports: Ports, { viewer, actor }: Caller, id: 
   const event = auditEvent(ports, actor, 'api-key.limited', { kind: 'api-key', id, name: apiKey.name }, apiKey.eventScope);
   if (!(await store.limit(id, before, limits, { ...event, detail: describeLimits(limits) }))) {
     if (await store.find(scopeFor(viewer).apiKeys, id)) throw concurrentChange();
-    throw keyNotFound();
+    throw notFound('API key');
   }
   return { ...apiKey, limits };
 }
@@ -296,13 +296,6 @@ function concurrentChange(): Problem {
 /** Finds a key, and waits until what was read is in effect on all nodes of the database. @throws Problem `not-found` */
 async function findKeyToChange({ stores }: Ports, viewer: Caller['viewer'], id: string): Promise<ApiKey> {
   const [apiKey] = await stores.apiKeys.findAll(scopeFor(viewer).apiKeys, [id]);
-  if (!apiKey) throw keyNotFound();
+  if (!apiKey) throw notFound('API key');
   return apiKey;
-}
-
-/**
- * Returns the same problem for a key that the viewer can't see and one that doesn't exist, so that a viewer doesn't learn which IDs exist.
- */
-function keyNotFound(): Problem {
-  return new Problem('not-found', "This API key doesn't exist, or you don't have access to it.");
 }

@@ -55,6 +55,21 @@ export function unauthorized(): Problem {
   return new Problem('unauthorized', unauthorizedDetail);
 }
 
+/** Returns the same problem for what the user can't see and what doesn't exist, so that no one learns which IDs exist. */
+export function notFound(what: string): Problem {
+  return new Problem('not-found', `This ${what} doesn't exist, or you don't have access to it.`);
+}
+
+/** A body can have thousands of errors, so the response lists only the first ones. */
+const maxReportedErrors = 50;
+
+/** @param before precedes the detail */
+export function invalidBody(errors: readonly FieldError[], before = ''): Problem {
+  const [first] = errors;
+  const detail = `${before}Invalid body${first?.path ? ` at ${first.path}` : ''}: ${first?.message ?? ''}`;
+  return new Problem('invalid', detail, { errors: errors.slice(0, maxReportedErrors) });
+}
+
 export function invalidField(path: string, message: string): Problem {
   return new Problem('invalid', message, { errors: [{ path, message }] });
 }

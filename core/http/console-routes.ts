@@ -9,7 +9,7 @@ import { isIdentifier } from '#contract/text/text.ts';
 import type { Turn } from '../domain/calls/call-list.ts';
 import type { Session } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
-import { Problem } from '../domain/problem.ts';
+import { notFound, Problem } from '../domain/problem.ts';
 import { confirmRequest } from '../domain/sign-in/second-factor.ts';
 import { mayUse, recordTenancyAccess, sessionStages, stageOf } from '../domain/sign-in/sessions.ts';
 import * as activity from './console/activity.ts';
@@ -139,7 +139,7 @@ async function readRequest<Name extends SessionRoute>(
 function readId(ctx: Context, parameter: string): string {
   const parameters: Readonly<Record<string, string>> = ctx['params'] ?? {};
   const id = parameters[parameter] ?? '';
-  if (!isIdentifier(id)) throw new Problem('not-found', "This ID doesn't exist, or you don't have access to it.");
+  if (!isIdentifier(id)) throw notFound('ID');
   return id;
 }
 

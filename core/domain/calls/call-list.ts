@@ -7,7 +7,7 @@ import { type Millis, oneMinute, plus } from '../instant.ts';
 import type { CallCount, CallDetails, CallFilter, InstantRange, ListedCall, ListFilter, StretchEnd, Viewer } from '../model.ts';
 import { capTotal, type Page, type Total, timeCursors, toPage } from '../paging.ts';
 import type { CallScope, CountOfCampaign, Ports } from '../ports.ts';
-import { Problem } from '../problem.ts';
+import { notFound, Problem } from '../problem.ts';
 import { chartDays, type Day, type DayRange, firstDayStart, groupByDay, listDays, rangeEnd } from './days.ts';
 
 /** A viewer's request for a list of calls. @property campaignId null for all campaigns in scope */
@@ -233,7 +233,7 @@ function sumBy(counts: readonly CallCount[], name: (count: CallCount) => string 
 
 async function requireCampaign(ports: Ports, viewer: Viewer, campaignId: string): Promise<void> {
   const isInScope = await ports.stores.callList.hasCampaign(scopeFor(viewer).campaigns, campaignId);
-  if (!isInScope) throw new Problem('not-found', "This campaign doesn't exist, or you don't have access to it.");
+  if (!isInScope) throw notFound('campaign');
 }
 
 async function toCallScope(ports: Ports, viewer: Viewer, campaignId: string | null): Promise<CallScope> {
@@ -245,5 +245,5 @@ async function toCallScope(ports: Ports, viewer: Viewer, campaignId: string | nu
 /** Refuses a filter by a key that the viewer can't see, because it would show which calls the key has placed. */
 async function requireKey(ports: Ports, viewer: Viewer, { apiKey }: CallFilter): Promise<void> {
   if (apiKey === null || (await ports.stores.callList.seesKey(scopeFor(viewer).apiKeys, apiKey))) return;
-  throw new Problem('not-found', "This API key doesn't exist, or you don't have access to it.");
+  throw notFound('API key');
 }

@@ -5,7 +5,7 @@ import { toQuota } from '../api-keys.ts';
 import { instant, type Millis } from '../instant.ts';
 import type { ActiveKey, CallReference, KeyCaller, KnownKeyCaller, NewCall } from '../model.ts';
 import type { Ports, Refusal } from '../ports.ts';
-import { Problem, type Quota, unauthorized } from '../problem.ts';
+import { invalidBody, Problem, type Quota, unauthorized } from '../problem.ts';
 import { toProblem, toStopReason } from '../protection/judge.ts';
 
 export type PlacedCall = {
@@ -60,10 +60,8 @@ export async function placeCall(ports: Ports, caller: KnownKeyCaller, campaignId
         'request-id-conflict',
         "This requestId was already used for a call whose contact data has been erased, so the bodies can't be compared. Nothing was placed.",
       );
-    case 'too-late': {
-      const message = 'Must be in the future.';
-      throw new Problem('invalid', `Invalid body at notAfter: ${message}`, { errors: [{ path: 'notAfter', message }] });
-    }
+    case 'too-late':
+      throw invalidBody([{ path: 'notAfter', message: 'Must be in the future.' }]);
     case 'do-not-call':
       ports.onStopped('do-not-call', 1);
       throw new Problem('do-not-call', 'This number is on a do-not-call list, so the call was not placed.');

@@ -1,13 +1,13 @@
 import { userTypes } from '#contract/console/common.ts';
-import type { StopDialing, StopScope } from '#contract/protection/dialing.ts';
+import type { StopDialing } from '#contract/protection/dialing.ts';
 import { wakingFor } from '../api-keys.ts';
 import { auditEvent } from '../audit/audit.ts';
 import { findDoubt } from '../clock.ts';
 import { scopeFor } from '../directory/scope.ts';
-import type { AuditSubject, Caller, DialingStop, RuleScope } from '../model.ts';
+import type { AuditSubject, Caller, DialingStop } from '../model.ts';
 import type { Ports, ProtectionAccess } from '../ports.ts';
-import { Problem } from '../problem.ts';
-import { notInScope, requireAccess } from '../protection/do-not-call.ts';
+import { notFound, Problem } from '../problem.ts';
+import { findVisible } from '../protection/rules.ts';
 
 type Stopped = { stop: DialingStop; isNew: boolean; queuedCalls: number; withProvider: number };
 
@@ -25,7 +25,7 @@ export async function stopDialing(
   rest?: (ms: number) => Promise<void>,
 ): Promise<Stopped> {
   const { scope, id = '', reason = null } = input;
-  const target = scope === 'server' ? null : await findTarget(ports, viewer, scope, id);
+  const target = scope === 'server' ? null : await findVisible(ports, viewer, { scope, id });
   if (target === null && !isOfService(viewer)) throw new Problem('forbidden', 'Only service staff can stop dialing for the whole server.');
   const stop: DialingStop = {
     id: ports.randomness.id(),
@@ -43,12 +43,6 @@ export async function stopDialing(
   return { ...result, ...(await ports.stores.stops.count(result.stop)) };
 }
 
-async function findTarget(ports: Ports, viewer: Caller['viewer'], scope: Exclude<StopScope, 'server'>, id: string): Promise<RuleScope> {
-  const target = await ports.stores.rules.findScope(requireAccess(scopeFor(viewer).campaigns), scope, id);
-  if (!target) throw notInScope();
-  return target;
-}
-
 /** Lists the stops that apply to something that the viewer can see, including those of the whole partner and server. */
 export async function listStops(ports: Ports, viewer: Caller['viewer']): Promise<DialingStop[]> {
   const access = findAccess(viewer);
@@ -64,7 +58,7 @@ function findAccess(viewer: Caller['viewer']): ProtectionAccess | null {
 /** @throws Problem `forbidden` if someone else has to resume it, or `not-found` */
 async function findResumable(ports: Ports, viewer: Caller['viewer'], id: string): Promise<DialingStop> {
   const stop = (await listStops(ports, viewer)).find((each) => each.id === id);
-  if (!stop) throw notInScope();
+  if (!stop) throw notFound('ID');
   if (!mayResume(viewer, stop)) throw new Problem('forbidden', `Only ${describeResumers(stop)} can resume this.`);
   return stop;
 }

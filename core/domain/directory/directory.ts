@@ -22,7 +22,7 @@ import type {
 } from '../model.ts';
 import { idCursors, type Page, readPage } from '../paging.ts';
 import type { DirectoryKind, Ports } from '../ports.ts';
-import { invalidField, Problem } from '../problem.ts';
+import { invalidField, notFound, Problem } from '../problem.ts';
 import { selectTenancy } from '../sign-in/sessions.ts';
 import { type DirectoryAccess, scopeFor } from './scope.ts';
 
@@ -209,10 +209,6 @@ function requireStaff(viewer: Caller['viewer']): DirectoryAccess {
   const { directory } = scopeFor(viewer);
   if (directory.kind !== 'all') throw new Problem('forbidden', 'Only service staff can manage partners.');
   return directory;
-}
-
-function notFound(kind: DirectoryKind): Problem {
-  return new Problem('not-found', `This ${kind} doesn't exist, or you don't have access to it.`);
 }
 
 export function notInScope(path: string, kind: DirectoryKind): Problem {

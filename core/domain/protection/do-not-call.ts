@@ -15,7 +15,7 @@ import { instant } from '../instant.ts';
 import type { Actor, Caller, DoNotCallEntry, ImportedNumber, ImportedNumbers, OwningScope } from '../model.ts';
 import { idCursors, invalidCursor, type Page, type PhonePosition, phoneCursors, readPage, type Total, withTotal } from '../paging.ts';
 import type { Ports, ProtectionAccess } from '../ports.ts';
-import { invalidField, Problem } from '../problem.ts';
+import { invalidBody, invalidField, notFound, Problem } from '../problem.ts';
 import { isCountry, notACountry } from './numbers.ts';
 
 /**
@@ -38,8 +38,7 @@ export async function addNumbers(ports: Ports, { viewer, actor }: Caller, input:
   if (country !== undefined && !isCountry(country)) throw invalidField('country', notACountry);
   const read = texts.map((text) => ({ text, ...readPhone(text, { country, accept: 'possible' }) }));
   const errors = read.flatMap((each, index): FieldError[] => ('reason' in each ? [{ path: `phones.${index}`, message: each.reason }] : []));
-  const [error] = errors;
-  if (error) throw new Problem('invalid', `Invalid body at ${error.path}: ${error.message}`, { errors: errors.slice(0, maxErrors) });
+  if (errors.length > 0) throw invalidBody(errors);
   const phones = new Map(read.flatMap((each) => ('phone' in each ? [[each.phone, each.isValid]] : [])));
   const numbers = Array.from(phones.keys(), (phone) => ({ id: ports.randomness.id(), phone }));
   const notValid = [...phones.values()].filter((isValid) => !isValid).length;
@@ -68,8 +67,6 @@ export async function addNumbers(ports: Ports, { viewer, actor }: Caller, input:
   };
 }
 
-const maxErrors = 50;
-
 async function findOwner(ports: Ports, viewer: Caller['viewer'], { accountId, partnerId }: AddNumbers): Promise<OwningScope> {
   const { campaigns, owningScope } = scopeFor(viewer);
   if (accountId === undefined && partnerId === undefined) {
@@ -80,7 +77,7 @@ async function findOwner(ports: Ports, viewer: Caller['viewer'], { accountId, pa
   const access = requireAccess(campaigns);
   const scope = await ports.stores.rules.findScope(access, kind, accountId ?? partnerId ?? '');
   // Someone who sees only one account can't decide for all of the partner's accounts.
-  if (!scope || (kind === 'partner' && access.kind === 'account')) throw notInScope();
+  if (!scope || (kind === 'partner' && access.kind === 'account')) throw notFound('ID');
   return scope.owner;
 }
 
@@ -130,10 +127,10 @@ export async function liftNumber(ports: Ports, { viewer, actor }: Caller, id: st
   requireAdministrator(viewer, 'remove numbers from the do-not-call list');
   const { doNotCall } = ports.stores;
   const entry = await doNotCall.findEntry(requireAccess(scopeFor(viewer).campaigns), id);
-  if (!entry) throw notInScope();
+  if (!entry) throw notFound('ID');
   const subject = { kind: 'do-not-call', id, name: reason } as const;
   const owner = (await ports.stores.rules.findScope({ kind: 'all' }, entry.scope.kind, entry.scope.id))?.owner ?? null;
-  if (!(await doNotCall.lift(id, auditEvent(ports, actor, 'do-not-call.lifted', subject, owner)))) throw notInScope();
+  if (!(await doNotCall.lift(id, auditEvent(ports, actor, 'do-not-call.lifted', subject, owner)))) throw notFound('ID');
 }
 
 /** Account users can read rules and add numbers, but not change anything else. @throws Problem `forbidden` */
@@ -145,10 +142,6 @@ export function requireAdministrator({ userType }: Caller['viewer'], action: str
 export function requireAccess(access: CampaignAccess): ProtectionAccess {
   if (access.kind === 'nothing') throw noScope();
   return access;
-}
-
-export function notInScope(): Problem {
-  return new Problem('not-found', "This ID doesn't exist, or you don't have access to it.");
 }
 
 function noScope(): Problem {

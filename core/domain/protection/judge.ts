@@ -5,7 +5,7 @@ import { timestamp } from '#contract/text/text.ts';
 import { latestDialing } from '../calls/dialing.ts';
 import { instant, type Millis, oneDay, oneMinute } from '../instant.ts';
 import type { CampaignRules, NewCall, Objection, StopReason } from '../model.ts';
-import { Problem } from '../problem.ts';
+import { invalidBody, Problem } from '../problem.ts';
 import { findOpening, selectRules } from './calling-hours.ts';
 import { getCountry, getNumberKind, getZones, onlyZone } from './numbers.ts';
 
@@ -114,9 +114,11 @@ export function toProblem(objection: Objection, notAfter: Millis | null): Proble
   switch (objection.kind) {
     case 'number-kind':
     case 'country':
-      return invalidContact('phone', describeObjection(objection));
+      return invalidBody([{ path: 'contact.phone', message: describeObjection(objection) }]);
     case 'unknown-time-zone':
-      return invalidContact('timeZone', "Calling hours apply, but the number's time zone is unknown: send contact.timeZone.");
+      return invalidBody([
+        { path: 'contact.timeZone', message: "Calling hours apply, but the number's time zone is unknown: send contact.timeZone." },
+      ]);
     case 'outside-calling-hours':
       return new Problem('outside-calling-hours', describeClosed(objection.opensAt, notAfter));
     case 'contact-limit':
@@ -133,9 +135,4 @@ function describeClosed(opensAt: Millis | null, notAfter: Millis | null): string
 
 function describeCountry({ country }: Extract<Objection, { kind: 'country' }>): string {
   return country === null ? 'Numbers whose country is unknown' : `Numbers in ${country}`;
-}
-
-function invalidContact(field: 'phone' | 'timeZone', message: string): Problem {
-  const path = `contact.${field}`;
-  return new Problem('invalid', `Invalid body at ${path}: ${message}`, { errors: [{ path, message }] });
 }

@@ -11,9 +11,9 @@ import { scopeFor } from '../directory/scope.ts';
 import type { Millis } from '../instant.ts';
 import type { Caller, DoNotCallEntry, RuleScope, Viewer } from '../model.ts';
 import type { Ports, ScopeRules } from '../ports.ts';
-import { invalidField, Problem } from '../problem.ts';
+import { invalidField, notFound, Problem } from '../problem.ts';
 import { selectRules } from './calling-hours.ts';
-import { notInScope, requireAccess, requireAdministrator } from './do-not-call.ts';
+import { requireAccess, requireAdministrator } from './do-not-call.ts';
 import { defaultRules, findNumberObjection, firstAllowed, getCallZones, type Judgement, judge } from './judge.ts';
 import { getCountry, getNumberKind, isCountry, notACountry } from './numbers.ts';
 
@@ -26,10 +26,10 @@ type ScopeAndRules = ScopeRules & { from: Ruled };
  * Finds a scope that the viewer can see. Someone who sees only one account can't use the partner's ID to see the rules of the whole
  * partner.
  */
-async function findVisible(ports: Ports, viewer: Caller['viewer'], { scope, id }: Reference): Promise<RuleScope> {
+export async function findVisible(ports: Ports, viewer: Caller['viewer'], { scope, id }: Reference): Promise<RuleScope> {
   const access = requireAccess(scopeFor(viewer).campaigns);
   const ruleScope = await ports.stores.rules.findScope(access, scope, id);
-  if (!ruleScope) throw notInScope();
+  if (!ruleScope) throw notFound('ID');
   return ruleScope;
 }
 
@@ -220,7 +220,7 @@ export async function setOptOuts(ports: Ports, { viewer, actor }: Caller, accoun
 export async function checkNumber(ports: Ports, viewer: Viewer, input: CheckNumber) {
   const access = requireAccess(scopeFor(viewer).campaigns);
   const campaign = await ports.stores.rules.findScope(access, 'campaign', input.campaignId);
-  if (!campaign || campaign.owner.accountId === null) throw notInScope();
+  if (!campaign || campaign.owner.accountId === null) throw notFound('ID');
   const { accountId, partnerId } = campaign.owner;
   const read = readPhone(input.phone, { country: undefined, accept: 'valid' });
   if ('reason' in read) throw invalidField('phone', read.reason);

@@ -3,7 +3,7 @@ import { MIMEType } from 'node:util';
 import { z } from 'zod';
 import { limits } from '#contract/limits.ts';
 import { type Validated, validate } from '#contract/validate.ts';
-import { Problem } from '../../domain/problem.ts';
+import { invalidBody, Problem } from '../../domain/problem.ts';
 import type { Context } from './context.ts';
 import { waitForParseTurn } from './turns.ts';
 
@@ -12,8 +12,6 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 const utf8Charset = /^'?(?:utf[-_]?8|(?:us-)?ascii)'?$/i;
 /** The number of chunks to keep before joining them. */
 const keptChunks = 32;
-/** A body can have thousands of errors, so the response lists only the first ones. */
-const maxReportedErrors = 50;
 
 /**
  * Reads and validates a JSON body. If the schema is optional, the request doesn't need a body.
@@ -134,8 +132,5 @@ function parse(bytes: Buffer): unknown {
 /** @param before precedes the detail of the problem */
 export function dataOrThrow<Data>(validated: Validated<Data>, before = ''): Data {
   if (validated.ok) return validated.data;
-  const [first] = validated.errors;
-  throw new Problem('invalid', `${before}Invalid body${first?.path ? ` at ${first.path}` : ''}: ${first?.message ?? ''}`, {
-    errors: validated.errors.slice(0, maxReportedErrors),
-  });
+  throw invalidBody(validated.errors, before);
 }
