@@ -21,7 +21,7 @@ import type {
 } from './ipc.ts';
 
 /** @property schema validates the response and returns its value */
-export type CoreRequest<Value> = Pick<Route, 'method' | 'path'> & { schema: z.ZodType<Value>; body?: unknown };
+type CoreRequest<Value> = Pick<Route, 'method' | 'path'> & { schema: z.ZodType<Value>; body?: unknown };
 export type Send = <Value>(request: CoreRequest<Value>) => Promise<Result<Value>>;
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -150,12 +150,12 @@ async function openConnections(server: string, { proxy, ...bypass }: ProxyChoice
 }
 
 /** How to reach a server: the proxy's address, or empty for a direct connection, and the servers that don't use it. */
-export type ProxyChoice = { proxy: string; noProxy?: string };
+type ProxyChoice = { proxy: string; noProxy?: string };
 
 const schemes: Readonly<Record<string, string>> = { PROXY: 'http', HTTPS: 'https', SOCKS5: 'socks5' };
 
 /** Chooses the proxy for a server: the one in HTTPS_PROXY, as in the command line, or else the system's. @throws UnusableProxy */
-export async function chooseProxy(server: string): Promise<ProxyChoice> {
+async function chooseProxy(server: string): Promise<ProxyChoice> {
   if (server.startsWith('http:')) return { proxy: '' };
   const proxy = readProxyAddress(process.env);
   if (proxy === null) throw new UnusableProxy(invalidProxyAddress);

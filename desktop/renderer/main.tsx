@@ -3,7 +3,7 @@ import { render } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { SessionView } from '#contract/console/session.ts';
 import { Announcer } from './components/announcer.tsx';
-import { Tooltip } from './components/tooltip.tsx';
+import { Tooltip } from './components/popovers.tsx';
 import { PasswordDue, SecondFactorDue } from './screens/session/account.tsx';
 import { BecameIncompatible, Incompatible, Splash, Unreachable } from './screens/session/connection.tsx';
 import { ConfirmApp, SessionEnded, SignIn } from './screens/session/sign-in.tsx';

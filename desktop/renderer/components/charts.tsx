@@ -1,7 +1,7 @@
 import type { CallsSummaryView } from '#contract/console/calls.ts';
 import { type Chart, describeAnswered, outcomeGroups, outcomesByDay, percentages, stack, sum } from '../state/calls.ts';
 import { formatIsoDay, formatNumber, pluralize } from '../state/format.ts';
-import { isSmall } from './menu.tsx';
+import { isSmall } from './popovers.tsx';
 import { Moment } from './time.tsx';
 
 /**

@@ -1,7 +1,10 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Named } from '#contract/console/common.ts';
-import type { CampaignsView } from '#contract/console/directory.ts';
+import type { AccountsView, CampaignsView } from '#contract/console/directory.ts';
+import type { SessionView } from '#contract/console/session.ts';
+import type { ProtectionScope } from '#contract/protection/protection.ts';
+import { foldText } from '#contract/text/text.ts';
 import type { Failure, Result } from '../../ipc.ts';
 import { describeFailure } from '../state/failure-text.ts';
 import { pluralize } from '../state/format.ts';
@@ -295,4 +298,74 @@ export function Picker<Choice extends Option>(props: PickerProps<Choice>) {
       </div>
     </>
   );
+}
+
+type ChooseTenancyProps = {
+  title: string;
+  /** The viewer's own tenancy, if it can also be chosen. */
+  own: Tenancy | null;
+  kinds: readonly ProtectionScope[];
+  chosen: Tenancy | null;
+  /** Offered as well: something else than a tenancy, which is chosen if `chosen` is null. */
+  other?: { label: string; onChoose: () => void } | undefined;
+  onChoose: (tenancy: Tenancy) => void;
+};
+
+export function ChooseTenancy({ title, own, kinds, chosen, other, onChoose }: ChooseTenancyProps) {
+  return (
+    <Choose<TenancyOption>
+      dialog={{
+        title,
+        label: 'Find an account or campaign',
+        listLabel: 'Partners, accounts and campaigns',
+        placeholder: 'Type a name',
+        find: (search) => findTenancies(own, kinds, search),
+      }}
+      first={null}
+      chosen={chosen && { ...toOption(chosen, ''), name: `${capitalized(chosen.kind)} ${chosen.name}` }}
+      none={other?.label}
+      invitation={other?.label}
+      onChoose={(choice) => (choice ? onChoose(choice.tenancy) : other?.onChoose())}
+    />
+  );
+}
+
+type TenancyOption = Option & { tenancy: Tenancy };
+
+async function findTenancies(
+  own: Tenancy | null,
+  kinds: readonly ProtectionScope[],
+  search: string,
+): Promise<Result<Matches<TenancyOption>>> {
+  const page = { search, cursor: null };
+  const hasAccounts = own?.kind !== 'account' && kinds.includes('account');
+  const campaigns = kinds.includes('campaign') ? window.callkey.request('listCampaigns', page) : Promise.resolve(noCampaigns);
+  const accounts = await (hasAccounts ? window.callkey.request('listAccounts', page) : noAccounts);
+  if (!accounts.ok) return accounts;
+  return mapped(campaigns, (view) => ({
+    options: [
+      ...(own && foldText(own.name).includes(foldText(search)) ? [toOption(own, '')] : []),
+      ...accounts.value.accounts.map(({ id, name }) => toOption({ kind: 'account', id, name }, '')),
+      ...view.campaigns.map(({ id, name, account }) => toOption({ kind: 'campaign', id, name }, account.name)),
+    ],
+    isAll: accounts.value.nextCursor === null && view.nextCursor === null,
+  }));
+}
+
+const noAccounts: Result<AccountsView> = { ok: true, value: { accounts: [], nextCursor: null } };
+const noCampaigns: Result<CampaignsView> = { ok: true, value: { campaigns: [], nextCursor: null } };
+
+function toOption(tenancy: Tenancy, parent: string): TenancyOption {
+  const { kind, id, name } = tenancy;
+  return { id: `${kind}/${id}`, name, caption: [capitalized(kind), parent].filter((part) => part !== '').join(' in '), tenancy };
+}
+
+/** A partner, account or campaign that can have rules. */
+export type Tenancy = { kind: ProtectionScope; id: string; name: string };
+
+/** Returns the partner or account that the viewer works in; null for staff who haven't selected one. */
+export function ownTenancy({ viewer: { account, partner }, tenancy }: SessionView): Tenancy | null {
+  if (account) return { kind: 'account', ...account };
+  if (partner) return { kind: 'partner', ...partner };
+  return tenancy;
 }

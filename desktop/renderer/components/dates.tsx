@@ -2,10 +2,9 @@ import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { plusDays } from '#contract/calendar.ts';
 import { isDay, namedRanges, parseDay, parseTime, type Range, today } from '../state/days.ts';
 import { formatIsoDay, formatMonth } from '../state/format.ts';
-import type { FieldBinding } from './form.tsx';
+import { type FieldBinding, FilterSelect } from './form.tsx';
 import { Icon } from './icons.tsx';
-import { FilterSelect } from './toolbar.tsx';
-import { place } from './tooltip.tsx';
+import { place } from './popovers.tsx';
 
 type TypedInputProps = Partial<FieldBinding> & {
   /** Empty, in the format that the core reads, or what the user has typed if it can't be read. */

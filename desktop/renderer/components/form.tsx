@@ -394,7 +394,7 @@ type SelectProps<Name extends string> = Partial<FieldBinding> & { 'aria-label'?:
     'value' | 'options' | 'onChange'
   >;
 
-export function Select<Name extends string>({ value, options, onChange, ...binding }: SelectProps<Name>) {
+function Select<Name extends string>({ value, options, onChange, ...binding }: SelectProps<Name>) {
   return (
     <select
       {...binding}
@@ -421,4 +421,48 @@ export function CodeField({ hint = usualHint, ...input }: CodeFieldProps) {
 function AskedCode() {
   const { asksCode, code, setCode } = useForm();
   return asksCode ? <CodeField value={code} onInput={setCode} /> : null;
+}
+
+type SearchInputProps = Pick<ComponentProps<'input'>, 'inputMode'> & {
+  label: string;
+  placeholder?: string;
+  value: string;
+  onInput: (value: string) => void;
+};
+
+export function SearchInput({ label, placeholder = label, inputMode, value, onInput }: SearchInputProps) {
+  return (
+    <label class="grow">
+      <span class="visually-hidden">{label}</span>
+      <input type="search" {...{ placeholder, inputMode, value }} onInput={({ currentTarget }) => onInput(currentTarget.value)} />
+    </label>
+  );
+}
+
+type ChoiceProps<Name extends string> = {
+  label?: string;
+  value: Name;
+  options: readonly (readonly [Name, string])[];
+  onChange: (value: Name) => void;
+};
+
+export function FilterSelect<Name extends string>({ label, ...select }: ChoiceProps<Name>) {
+  return (
+    <div class="filter">
+      <Select aria-label={label} {...select} />
+    </div>
+  );
+}
+
+export function Chips<Name extends string>({ label = 'Show', value, options, onChange }: ChoiceProps<Name>) {
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: A fieldset is for a form's fields; these are buttons.
+    <div class="row chips" role="group" aria-label={label}>
+      {options.map(([name, text]) => (
+        <button key={name} type="button" aria-pressed={name === value} onClick={() => onChange(name)}>
+          {text}
+        </button>
+      ))}
+    </div>
+  );
 }

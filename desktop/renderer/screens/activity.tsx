@@ -7,12 +7,12 @@ import { type ScreenName, screensFor } from '../../screens.ts';
 import { DayRange } from '../components/dates.tsx';
 import { Copyable, Details, type Fact, Facts, NoDetails } from '../components/details.tsx';
 import { ExportAllButton } from '../components/export-buttons.tsx';
+import { FilterSelect, SearchInput } from '../components/form.tsx';
 import { Icon } from '../components/icons.tsx';
 import { Count, Empty, ResetButton, useFilters, useList, useOpen, useSettled } from '../components/list.tsx';
 import { ListPage } from '../components/page.tsx';
 import { Clip, type Column, DataTable } from '../components/table.tsx';
 import { Moment } from '../components/time.tsx';
-import { FilterSelect, SearchInput } from '../components/toolbar.tsx';
 import {
   type ActivityEvent,
   actorName,

@@ -4,21 +4,21 @@ import {
   dateForChoice,
   type ExpirationDraft,
   expirationChoices,
-  resolve,
+  resolveExpiration,
   timeZonesAfter,
   toExpirationChoice,
-} from '../../../desktop/renderer/state/expiration.ts';
+} from '../../../desktop/renderer/state/api-keys.ts';
 
 const now = DateTime.fromISO('2026-11-21T12:00:00Z');
 const draft = (changes: Partial<ExpirationDraft>): ExpirationDraft => ({ choice: '', date: '', timeZone: 'Europe/Berlin', ...changes });
 
 describe('the expiration form', () => {
   it('asks the user to choose an expiration first', () => {
-    expect(resolve(draft({}), now)).to.deep.equal({ ok: false, field: 'choice', problem: 'Choose an expiration.' });
+    expect(resolveExpiration(draft({}), now)).to.deep.equal({ ok: false, field: 'choice', problem: 'Choose an expiration.' });
   });
 
   it('explains what "no expiration" means', () => {
-    expect(resolve(draft({ choice: 'none' }), now)).to.deep.equal({
+    expect(resolveExpiration(draft({ choice: 'none' }), now)).to.deep.equal({
       ok: true,
       expiration: { kind: 'none' },
       text: 'Works until it’s revoked.',
@@ -26,7 +26,7 @@ describe('the expiration form', () => {
   });
 
   it('shows the last moment of the last day in the chosen zone', () => {
-    expect(resolve(draft({ choice: '1' }), now)).to.deep.equal({
+    expect(resolveExpiration(draft({ choice: '1' }), now)).to.deep.equal({
       ok: true,
       expiration: { kind: 'years', years: 1 },
       text: 'Works until 21 Nov 2027, 23:59:59 Europe/Berlin (in 1 year)',
@@ -34,7 +34,7 @@ describe('the expiration form', () => {
   });
 
   it('asks for the date of a custom expiration, and says which dates are allowed', () => {
-    expect(resolve(draft({ choice: 'custom' }), now)).to.deep.equal({
+    expect(resolveExpiration(draft({ choice: 'custom' }), now)).to.deep.equal({
       ok: false,
       field: 'date',
       problem: 'Choose a date from 22 Nov 2026 to 20 Nov 2031.',
@@ -43,21 +43,21 @@ describe('the expiration form', () => {
 
   for (const date of ['2026-11-21', '2031-11-21', '0202-01-01']) {
     it(`refuses ${date}, because it's outside the range`, () => {
-      expect(resolve(draft({ choice: 'custom', date }), now)).to.deep.include({ ok: false, field: 'date' });
+      expect(resolveExpiration(draft({ choice: 'custom', date }), now)).to.deep.include({ ok: false, field: 'date' });
     });
   }
 
   for (const date of ['2026-11-22', '2031-11-20']) {
     it(`accepts ${date}, at the edge of the range`, () => {
-      expect(resolve(draft({ choice: 'custom', date }), now)).to.deep.include({ ok: true, expiration: { kind: 'custom', date } });
+      expect(resolveExpiration(draft({ choice: 'custom', date }), now)).to.deep.include({ ok: true, expiration: { kind: 'custom', date } });
     });
   }
 
   it('counts days in the chosen zone, where it may already be the next day', () => {
     const late = DateTime.fromISO('2026-11-21T22:58:30Z');
     const inAuckland = draft({ choice: 'custom', date: '2026-11-22', timeZone: 'Pacific/Auckland' });
-    expect(resolve(inAuckland, late)).to.deep.include({ ok: false, field: 'date' });
-    expect(resolve({ ...inAuckland, timeZone: 'Europe/Berlin' }, late)).to.have.property('ok', true);
+    expect(resolveExpiration(inAuckland, late)).to.deep.include({ ok: false, field: 'date' });
+    expect(resolveExpiration({ ...inAuckland, timeZone: 'Europe/Berlin' }, late)).to.have.property('ok', true);
   });
 
   it('offers every zone once, with UTC near the top', () => {

@@ -4,13 +4,13 @@ import { doNotCallHead } from '#contract/files/table.ts';
 import { type HoursRule, type Weekday, weekdays } from '#contract/protection/calling-hours.ts';
 import type { CheckedNumberView } from '#contract/protection/protection.ts';
 import { describeHeld, describeState } from '../../../desktop/renderer/state/calls.ts';
-import { describeWaiting } from '../../../desktop/renderer/state/dialing.ts';
 import { addChecked, describeAdded, readFile, readNumbers } from '../../../desktop/renderer/state/pasted-numbers.ts';
 import {
   describeDates,
   describeHours,
   describePrefixes,
   describeReasons,
+  describeWaiting,
   formatForPerson,
   formatWindows,
   nextWindow,

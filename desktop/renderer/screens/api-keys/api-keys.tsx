@@ -4,14 +4,13 @@ import { limits } from '#contract/limits.ts';
 import { Expiry, LimitedBadge, OwnerTag, ReferenceLink, RefusedBadge } from '../../components/api-key.tsx';
 import { useCampaigns } from '../../components/choose.tsx';
 import { ExportRowsButton } from '../../components/export-buttons.tsx';
-import { Field, FormDialog } from '../../components/form.tsx';
+import { Field, FilterSelect, FormDialog, SearchInput } from '../../components/form.tsx';
 import { Icon } from '../../components/icons.tsx';
 import { Empty, useDialogs, useFilters, useList, useOpen } from '../../components/list.tsx';
-import { Rare } from '../../components/menu.tsx';
 import { ListPage } from '../../components/page.tsx';
+import { Rare } from '../../components/popovers.tsx';
 import { adjacentRowId, Clip, type Column, DataTable, focusRow, isPrinting } from '../../components/table.tsx';
 import { Day, toExpiry } from '../../components/time.tsx';
-import { FilterSelect, SearchInput } from '../../components/toolbar.tsx';
 import { formatAddress } from '../../state/addresses.ts';
 import { announce, warn } from '../../state/announcement.ts';
 import {

@@ -16,20 +16,23 @@ import { OneTimeSecret, SecretDialog } from '../../components/secret.tsx';
 import { toExpiry } from '../../components/time.tsx';
 import { formatAddress } from '../../state/addresses.ts';
 import { warn } from '../../state/announcement.ts';
-import { exampleCall, isNameTaken, keyLine, summarizeLimits } from '../../state/api-keys.ts';
-import { clockLead, hasOwnZone, now, ownZone, readClock } from '../../state/clock.ts';
-import { isDay } from '../../state/days.ts';
 import {
   dateForChoice,
   describeClockLead,
   describeRange,
   type ExpirationDraft,
+  exampleCall,
   expirationChoices,
   expirationLabels,
-  resolve,
+  isNameTaken,
+  keyLine,
+  resolveExpiration,
+  summarizeLimits,
   timeZonesAfter,
   toExpirationChoice,
-} from '../../state/expiration.ts';
+} from '../../state/api-keys.ts';
+import { clockLead, hasOwnZone, now, ownZone, readClock } from '../../state/clock.ts';
+import { isDay } from '../../state/days.ts';
 import { describeFailure } from '../../state/failure-text.ts';
 import { formatInstant, formatNumber } from '../../state/format.ts';
 import { describeKeyAccess } from '../../state/labels.ts';
@@ -65,7 +68,7 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onMaybeCrea
   const length = countCodePoints(line);
   const nameProblem = line === '' ? 'Enter a name for the key.' : describeLineProblem(line, limits.apiKeyName);
   // Computed again every minute, because the range and the date of every choice change at midnight.
-  const resolved = resolve(draft, now.value);
+  const resolved = resolveExpiration(draft, now.value);
   const limitsToCopy = replaced ? summarizeLimits(replaced) : '';
   const access = describeKeyAccess(session);
 
@@ -157,7 +160,7 @@ function ExpirationFields({ replaced, draft, onChange }: ExpirationFieldsProps) 
   const { choice, date, timeZone } = draft;
   const { hasTried, clearError } = useForm();
   const refused = useFieldError('expiration');
-  const resolved = resolve(draft, now.value);
+  const resolved = resolveExpiration(draft, now.value);
   const range = customRange(now.value, timeZone);
   const problemAt = (field: 'choice' | 'date') =>
     (!resolved.ok && resolved.field === field && (hasTried || (field === 'date' && isDay(date))) ? resolved.problem : null) ??
@@ -311,7 +314,7 @@ export function SaveKeyValue({ session, created: { apiKey, secret, limitFailure 
   );
 }
 
-export function TestCall({ apiKey }: { apiKey: ApiKeyView }) {
+function TestCall({ apiKey }: { apiKey: ApiKeyView }) {
   const { view: campaigns, failure } = useCampaigns(60_000).state.value;
   // The command doesn't work without a campaign, so it can't be copied before the campaigns have loaded.
   const isLoading = campaigns === null && failure === null;

@@ -12,6 +12,7 @@ import { OutcomeChart } from '../../components/charts.tsx';
 import { type Campaign, ChooseCampaign, findCampaigns, focusCampaignChoice, type Matches, useCampaigns } from '../../components/choose.tsx';
 import { DayRange } from '../../components/dates.tsx';
 import { ExportAllButton } from '../../components/export-buttons.tsx';
+import { Chips, FilterSelect, SearchInput } from '../../components/form.tsx';
 import {
   Count,
   Empty,
@@ -25,12 +26,11 @@ import {
   useSearchedList,
   useSettled,
 } from '../../components/list.tsx';
-import { Rare } from '../../components/menu.tsx';
 import { ListPage, Page } from '../../components/page.tsx';
+import { Rare } from '../../components/popovers.tsx';
 import { StopButton } from '../../components/stops.tsx';
 import { Clip, type Column, DataTable } from '../../components/table.tsx';
 import { Moment, Time } from '../../components/time.tsx';
-import { Chips, FilterSelect, SearchInput } from '../../components/toolbar.tsx';
 import { formatAddress } from '../../state/addresses.ts';
 import { labelKeys } from '../../state/api-keys.ts';
 import { callDurationMs, combineCampaigns, describeState, outcomeGroups, outcomesByCampaign, sum, summaryMs } from '../../state/calls.ts';

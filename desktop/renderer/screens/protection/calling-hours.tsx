@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { type HoursRule, hoursRulesSchema, type Weekday, weekdays } from '#contract/protection/calling-hours.ts';
 import type { CallingHoursView } from '#contract/protection/protection.ts';
 import { parseJson } from '#contract/text/json.ts';
+import type { Tenancy } from '../../components/choose.tsx';
 import { DayInput, dayProblem, TimeInput } from '../../components/dates.tsx';
 import { Facts } from '../../components/details.tsx';
 import { Field, FormDialog, useFieldError, useForm } from '../../components/form.tsx';
@@ -24,7 +25,6 @@ import {
   type Week,
   type Window,
 } from '../../state/protection.ts';
-import type { Tenancy } from '../../state/tenancy.ts';
 import { chosenTenancy, Outdated, RulesHead, saveRules, type TabProps, withName } from './tenancy.tsx';
 
 export function CallingHours({ title, own, canChange, filters, onChange, tabs, actions }: TabProps) {

@@ -9,17 +9,16 @@ import {
 import { type DoNotCallView, optOutScopes } from '#contract/protection/protection.ts';
 import { toPhonePrefix } from '#contract/text/text.ts';
 import type { Result } from '../../../ipc.ts';
-import { ChooseTenancy } from '../../components/choose-tenancy.tsx';
+import { ChooseTenancy, type Tenancy } from '../../components/choose.tsx';
 import { DayInput, dayProblem } from '../../components/dates.tsx';
 import { CloseAction, Dialog } from '../../components/dialog.tsx';
 import { ExportAllButton } from '../../components/export-buttons.tsx';
-import { Field, Form, FormActions, FormDialog, FormError, SelectField, TextField } from '../../components/form.tsx';
+import { Field, Form, FormActions, FormDialog, FormError, SearchInput, SelectField, TextField } from '../../components/form.tsx';
 import { Icon } from '../../components/icons.tsx';
 import { Count, Empty, Loadable, useDialogs, useList, useSearchedList } from '../../components/list.tsx';
 import { ListPage } from '../../components/page.tsx';
 import { Clip, type Column, DataTable, ShortTable } from '../../components/table.tsx';
 import { Day } from '../../components/time.tsx';
-import { SearchInput } from '../../components/toolbar.tsx';
 import { announce } from '../../state/announcement.ts';
 import { ownZone } from '../../state/clock.ts';
 import { isDay, today } from '../../state/days.ts';
@@ -34,7 +33,6 @@ import {
   readNumbers,
   shownLines,
 } from '../../state/pasted-numbers.ts';
-import type { Tenancy } from '../../state/tenancy.ts';
 import type { TabProps } from './tenancy.tsx';
 
 type NumberDialog =

@@ -8,16 +8,16 @@ import {
   paceSchema,
 } from '#contract/protection/dialing.ts';
 import type { Result } from '../../../ipc.ts';
+import type { Tenancy } from '../../components/choose.tsx';
 import { Facts } from '../../components/details.tsx';
 import { Form, FormError, SubmitButton, TextField } from '../../components/form.tsx';
 import { useList } from '../../components/list.tsx';
 import { ListPage } from '../../components/page.tsx';
 import { announce } from '../../state/announcement.ts';
-import { describeContactLimits, describePace } from '../../state/dialing.ts';
 import { lookUpChange } from '../../state/failure-text.ts';
 import { capitalized } from '../../state/labels.ts';
 import type { List } from '../../state/list.ts';
-import type { Tenancy } from '../../state/tenancy.ts';
+import { describeContactLimits, describePace } from '../../state/protection.ts';
 import { chosenTenancy, RulesHead, saveRules, type TabProps, withName } from './tenancy.tsx';
 
 /** @property pace null for a partner, which has none */

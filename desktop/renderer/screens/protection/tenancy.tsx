@@ -1,12 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import type { ProtectionScope } from '#contract/protection/protection.ts';
 import type { Result } from '../../../ipc.ts';
-import { ChooseTenancy } from '../../components/choose-tenancy.tsx';
+import { ChooseTenancy, type Tenancy } from '../../components/choose.tsx';
 import { useForm } from '../../components/form.tsx';
 import { isConflict } from '../../state/failure-text.ts';
 import { defineFilters, oneOf, text, unwritten } from '../../state/filters.ts';
 import type { List } from '../../state/list.ts';
-import type { Tenancy } from '../../state/tenancy.ts';
 
 /**
  * @property scope the kind and ID of the tenancy whose rules are shown, such as `account/ID`; empty for the viewer's own

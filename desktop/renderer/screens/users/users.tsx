@@ -4,14 +4,14 @@ import type { UsersView, UserView } from '#contract/console/users.ts';
 import { foldText } from '#contract/text/text.ts';
 import { Details, Facts, NoDetails } from '../../components/details.tsx';
 import { ExportRowsButton } from '../../components/export-buttons.tsx';
+import { Chips, SearchInput } from '../../components/form.tsx';
 import { Icon } from '../../components/icons.tsx';
 import { Count, Empty, useDialogs, useFilters, useOpen, useSearchedList } from '../../components/list.tsx';
-import { Menu } from '../../components/menu.tsx';
 import { ListPage } from '../../components/page.tsx';
+import { Menu } from '../../components/popovers.tsx';
 import { OneTimeSecret } from '../../components/secret.tsx';
 import { Clip, type Column, DataTable } from '../../components/table.tsx';
 import { Day, Moment } from '../../components/time.tsx';
-import { Chips, SearchInput } from '../../components/toolbar.tsx';
 import { formatAddress } from '../../state/addresses.ts';
 import { viewerAsOwner } from '../../state/api-keys.ts';
 import { canUseKeys } from '../../state/commands.ts';
@@ -20,8 +20,7 @@ import { formatNumber, type SortValue, sortAfterPress, sorted } from '../../stat
 import { formatMembership, formatPlace, userTypeLabels } from '../../state/labels.ts';
 import { mapped } from '../../state/list.ts';
 import type { ScreenProps } from '../../state/navigation.ts';
-import { DeleteUser } from './delete-user.tsx';
-import { ChangeUser, type ChangeUserDialog, CreateUser, SharePassword } from './user-dialogs.tsx';
+import { ChangeUser, type ChangeUserDialog, CreateUser, DeleteUser, SharePassword } from './user-dialogs.tsx';
 
 type UserColumn = 'name' | 'email' | 'type' | 'tenancy' | 'keys' | 'seen';
 
