@@ -19,10 +19,7 @@ export type ManagedAccount = Named & { partner: Named; campaigns: number };
 export type ManagedCampaign = Named & { account: Named; partner: Named; settings: Readonly<Record<string, string>> };
 export type Managed = { partner: ManagedPartner; account: ManagedAccount; campaign: ManagedCampaign };
 
-/** `externalId` comes from an import; null if the entity wasn't imported. */
-export type ExternalNamed = Named & { externalId: string | null };
-
-/** The account or partner that a staff user has selected. `partnerId` is the partner itself, or the account's partner. */
+/** What a staff user has selected. `partnerId` is the partner itself, or the account's partner. */
 export type Tenancy = Named & { kind: TenancyKind; partnerId: string; partnerName: string };
 
 /**
@@ -62,10 +59,9 @@ export type SignInVersion = string;
 /** A user to change. `signInVersion` is the one that the user must still have; if it's missing, any will do. */
 export type TargetUser = Pick<User, 'id'> & { signInVersion?: SignInVersion };
 
-/** An identity at an OpenID Connect provider. Only both fields together identify someone. */
+/** An identity at an OpenID Connect provider. Neither field identifies someone alone. */
 export type Subject = { issuer: string; subject: string };
 
-/** The identity that signs in as this user. */
 export type Link = Subject & { linkedAt: Millis };
 
 /** What a user proved in order to start a session: the password, a code after the password, or a linked identity. */
@@ -78,19 +74,20 @@ export type LinkProof = Subject & { user: User; signInVersion: SignInVersion };
 /** A code that the app exchanges for its own session. Only its digest is stored. */
 export type SignInCode = Subject & { digest: Digest; userId: string; signInVersion: SignInVersion; challenge: string; expiresAt: Millis };
 
-/** The data that would be deleted with a user: a page of the user's keys, newest first, and the number of sessions. */
-export type DeletionImpact = { apiKeys: EndangeredKey[]; sessions: number };
-export type EndangeredKey = Pick<ApiKey, 'id' | 'name' | 'createdAt' | 'lastUsedAt' | 'expiresAt'> & { queuedCalls: number };
+/** What would be deleted with a user: a page of the user's keys, newest first, and the number of sessions. */
+export type DeletionImpact = {
+  apiKeys: (Pick<ApiKey, 'id' | 'name' | 'createdAt' | 'lastUsedAt' | 'expiresAt'> & { queuedCalls: number })[];
+  sessions: number;
+};
 
 export type UserInput = { email: string; name: string; userType: UserType; accountId: string | null; partnerId: string | null };
 export type UserChange = Omit<UserInput, 'email'>;
 export type NewUser = UserInput & { id: string; password: NewPassword; createdAt: Millis };
 
 /**
- * An argon2id hash. `expiresAt` is when a password that someone else chose expires; it's null for one that the user chose.
+ * An argon2id hash. `expiresAt` is null for a password that the user chose.
  *
- * @property isHandedOut whether someone has handed the password out to the user. Without it, the user replaces a password that they had,
- * which may have been handed out
+ * @property isHandedOut whether someone has handed the password out. Without it, the user replaces one that may have been handed out
  */
 export type NewPassword = { hash: string; expiresAt: Millis | null; isHandedOut?: boolean };
 
@@ -109,20 +106,17 @@ export type Session = {
   passwordChangeDue: boolean;
   /** The identity provider that the user signed in with; null for a password. */
   issuer: string | null;
-  /** Whether the user was linked to the identity right before this session began, so they haven't used this account before. */
+  /** The user was linked to the identity right before, so they haven't used this account yet. */
   beganWithLink: boolean;
   hasSecondFactor: boolean;
   signInVersion: SignInVersion;
-  /** Set while the session waits for a code. Until then, it isn't signed in. */
+  /** Set while the session waits for a code. */
   halfOpenUntil: Millis | null;
   startedAt: Millis;
   lastSeenAt: Millis;
 };
 
-/** A second factor as it's stored. @property secret encrypted */
-export type SecondFactor = { secret: string; isConfirmed: boolean };
-
-/** A correct code, in the form that's needed to use it up: the time step of a code from the app, or the digest of a recovery code. */
+/** What's needed to use up a correct code: the time step of one from the app, or the digest of a recovery code. */
 export type CheckedCode = { kind: 'step'; step: number } | { kind: 'recovery'; digest: Digest };
 
 /** The scope in which a key was created: a partner, or an account with its partner. */
@@ -165,25 +159,13 @@ export type KeyLimits = {
 /** An account, or a partner with all its accounts. */
 export type Place = Named & { kind: TenancyKind };
 
-/** A key, the scope in which it was created, and the scope that it has access to now. */
+/** @property reach the scope that the key has access to now */
 export type ApiKeyDetails = { apiKey: ApiKey; createdIn: Place; reach: Place; lastUsedAddress: string | null };
 
-/** What's left of a key that was revoked, or whose user was deleted. */
-export type RevokedApiKey = { id: string; name: string; creator: Named; revokedAt: Millis };
-
-/** When a key was last used from an address. */
-export type AddressUse = { address: string; usedAt: Millis };
-
-/**
- * How many calls a key placed and cancelled in the quarter-hour that begins at `quarterAt`, and how many of its requests were refused
- * because of their address.
- */
-export type KeyUsage = { quarterAt: Millis; placed: number; cancelled: number; refused: number };
-
-/** How many of the calls placed in the quarter-hour that begins at `quarterAt` are in `state`, and were answered by that. */
+/** Counts calls placed in the quarter-hour that begins at `quarterAt`. */
 export type CallCount = { quarterAt: Millis; state: CallState; answeredBy: AnsweredBy | null; calls: number };
 
-/** A SHA-256 hash as 64 lower-case hexadecimal digits. Storage has only this hash of a key value or session ID. */
+/** A SHA-256 hash in 64 lower-case hexadecimal digits. Storage has only this of a key value or session ID. */
 export type Digest = string;
 
 /** What a process last read about a key. It doesn't decide anything: the statement that does the work checks whether it's still true. */
@@ -212,14 +194,13 @@ export type NewCall = {
   notAfter: Millis | null;
 };
 
-/** What was placed, when and where. It never changes until it's erased. */
+/** Never changes until it's erased. */
 type PlacedCall = Omit<NewCall, 'variables'> & { campaignId: string; variables: Readonly<Record<string, string>>; placedAt: Millis };
 
 /**
  * The rules that apply to a campaign's calls.
  *
- * @property version changes whenever any rule of the campaign's partner, its accounts and their campaigns changes; null if none of them has
- * ever had rules
+ * @property version changes with any rule of the partner, its accounts and their campaigns; null if none of them has ever had rules
  * @property countries empty for all
  * @property kinds the restricted kinds that may be called
  */
@@ -256,7 +237,7 @@ export type DialingStop = {
 export type Objection =
   | { kind: 'number-kind'; numberKind: RestrictedKind }
   | { kind: 'country'; country: string | null }
-  /** Calling hours apply, but it isn't known where the number is. */
+  /** Calling hours apply. */
   | { kind: 'unknown-time-zone' }
   /** Calling hours don't allow the call in time. `opensAt` is null if they don't open within 31 days. */
   | { kind: 'outside-calling-hours'; opensAt: Millis | null }
@@ -266,7 +247,8 @@ export type Objection =
   | { kind: 'stop' | 'pace' };
 
 /** Why calls were stopped, for the metrics. */
-export type StopReason = 'do-not-call' | 'number' | 'calling-hours' | 'contact-limit' | 'stop' | 'pace';
+export const stopReasons = ['do-not-call', 'number', 'calling-hours', 'contact-limit', 'stop', 'pace'] as const;
+export type StopReason = (typeof stopReasons)[number];
 
 /** A number that an account, or all accounts of a partner, must not call. @property endsAt null if the entry doesn't end */
 export type DoNotCallEntry = {
@@ -282,20 +264,19 @@ export type DoNotCallEntry = {
   endsAt: Millis | null;
 };
 
-/** The partner, account or campaign that rules belong to. `owner.accountId` is null only for a partner. */
+/** What rules belong to. `owner.accountId` is null only for a partner. */
 export type RuleScope = Named & { kind: ProtectionScope; owner: OwningScope };
 
 /** A number from an import, with the details from its line. */
 export type ImportedNumber = Pick<DoNotCallEntry, 'phone'> &
   Partial<Pick<DoNotCallEntry, 'reason' | 'note' | 'source' | 'createdAt' | 'endsAt'>>;
 
-/** The numbers to add to one do-not-call list. The other fields apply to each number that doesn't have its own value. */
+/** Numbers for one list. The other fields apply to each number that doesn't have its own value. */
 export type NewDoNotCall = Omit<DoNotCallEntry, 'id' | 'phone' | 'scope'> & {
   owner: OwningScope;
   numbers: readonly ({ id: string } & ImportedNumber)[];
 };
 
-/** Everything that the entries of one import have in common. */
 export type ImportedNumbers = Omit<NewDoNotCall, 'numbers'>;
 
 export type CallReference = { contactId: string } | { requestId: string };
@@ -304,17 +285,12 @@ export type CallReference = { contactId: string } | { requestId: string };
 export type CallCampaign = Named & { settings: Readonly<Record<string, string>>; account: Named; partner: Named };
 
 /**
- * When a call may leave within its paces, in ms of the process's own clock (`performance.now()`), which never steps. If it can't leave by
- * then, it waits for another turn, because the next call leaves at a fixed distance.
+ * When a call may leave within its paces, in ms of `performance.now()`, which never steps. If it can't leave by then, it waits for another
+ * turn, because the next call leaves at a fixed distance.
  */
 export type DepartureTime = { at: number; by: number };
 
-/**
- * A call that the dialer has claimed until `leaseUntil`.
- *
- * @property claimedAt right before its claim was saved, in ms of the process's own clock (`performance.now()`)
- * @property leaves null if it has no pace
- */
+/** @property claimedAt right before its claim was saved, in ms of `performance.now()` @property leaves null if it has no pace */
 export type ClaimedCall = PlacedCall & {
   campaign: CallCampaign;
   claimedAt: number;
@@ -324,7 +300,7 @@ export type ClaimedCall = PlacedCall & {
   provider: string;
   /** Counts the claims of this call. Storage ignores results of an earlier claim. */
   attempt: number;
-  /** The progress of the hand-off: see call-states.ts. */
+  /** See call-states.ts. */
   handoff: 'open' | 'doubt' | 'taken';
   leaseUntil: Millis;
   /** Why the call must not be handed off again, even if the provider doesn't have it; null if it may be. */
@@ -355,7 +331,6 @@ export type ListedCall = {
   campaign: Named;
 };
 
-/** The columns that identify a call in storage. */
 export type CallKey = { campaignId: string; contactId: string };
 
 /** Everything that's stored about a call to a person. */
@@ -379,7 +354,7 @@ export type CallDetails = {
   toldLateAt: Millis | null;
 };
 
-/** Selects a page of a list: a search text, and the item after which the page starts. */
+/** @property cursor the item after which the page starts */
 export type ListFilter = { search: string; cursor: string | null };
 
 /** The start or end of a time range. For the IDs, see `Randomness.idsAround`. */
@@ -395,7 +370,7 @@ export type ActivityFilter = {
   /** Null for all actors; its `id` is null for the operator. */
   actor: { id: string | null } | null;
   action: string | null;
-  /** The ID of the subject. */
+  /** An ID. */
   subject: string | null;
 };
 
@@ -422,7 +397,7 @@ export type AuditSubject = Named & {
     | 'do-not-call';
 };
 
-/** Who did what, when and from where. Never contains a secret. */
+/** Never contains a secret. */
 export type AuditEvent = {
   id: string;
   at: Millis;
@@ -434,7 +409,7 @@ export type AuditEvent = {
   owningScope: OwningScope | null;
   /** The caller's network address, or `local`. */
   address: string;
-  /** The change, or the reason for it. */
+  /** What has changed, or why. */
   detail?: string | undefined;
   /** The session that makes the change, which must not have ended. Isn't stored. */
   session?: Digest;
@@ -451,7 +426,7 @@ export type ListedEvent = Omit<AuditEvent, 'owningScope' | 'action' | 'actor' | 
   actor: Person | null;
 };
 
-/** A stored audit event with its position in the chain. `fields` contains all of its data, in a fixed order. */
+/** `fields` contains all of an event's data, in a fixed order. */
 export type ChainedEvent = { seq: number; hash: string; at: Millis; fields: readonly (string | number | null)[] };
 
 /** Identifies a state of the chain: no event up to it can change without changing the hash. */
@@ -460,10 +435,10 @@ export type Seal = { seq: number; hash: string };
 /** How many days the contact data of ended calls, and audit events, are kept; null for no limit. */
 export type RetentionDays = Readonly<{ contacts: number | null; auditEvents: number | null }>;
 
-/** Who acts, from where and in which session, if it's one. The session must still be there when the change is made. */
+/** The session must still be there when the change is made. */
 export type Actor = { who: Named | null; address: string; session?: Digest };
 
-/** Someone who changes something: `viewer` says what they may see and do, and `actor` how it's recorded. */
+/** `viewer` says what someone may see and do, and `actor` how it's recorded. */
 export type Caller = { viewer: Viewer | Operator; actor: Actor };
 export type SignedInCaller = Caller & { viewer: Viewer };
 
@@ -481,12 +456,9 @@ export type ImportedEntity = {
   disabled: boolean | null;
 };
 
-/** @property disabling the event of disabling or enabling a user; null if that doesn't change */
+/** @property disabling records that a user was disabled or enabled; null if that doesn't change */
 export type ImportAddition = { entity: ImportedEntity; password: NewPassword | null; event: AuditEvent; disabling: AuditEvent | null };
-/**
- * @property event null if the user is only disabled or enabled
- * @property unlinking the event of ending the user's link, if their email address changes; null if it doesn't
- */
+/** @property event null if the user is only disabled or enabled @property unlinking null unless the user's email address changes */
 export type ImportChange = {
   entity: ImportedEntity;
   event: AuditEvent | null;
@@ -496,10 +468,10 @@ export type ImportChange = {
 /** What a changed user has lost. */
 export type EndedSignIn = { sessions: number; unlinked: boolean };
 
-/** A report that the provider isn't accepting calls. */
+/** The provider isn't accepting calls. */
 export type DialerTrouble = {
-  /** When the first of these hand-offs in a row failed: the provider hasn't accepted a call since. */
+  /** When the first of these hand-offs in a row failed. */
   since: Millis;
-  /** Why the provider didn't accept the last call. Doesn't quote the provider, because its message may contain details of a call. */
+  /** Why the last one did. Doesn't quote the provider, because its message may contain details of a call. */
   reason: string;
 };

@@ -11,7 +11,6 @@ import type {
   Account,
   ActiveKey,
   ActivityFilter,
-  AddressUse,
   ApiKey,
   ApiKeyDetails,
   AuditEvent,
@@ -33,7 +32,6 @@ import type {
   Digest,
   DoNotCallEntry,
   EndedSignIn,
-  ExternalNamed,
   ImportAddition,
   ImportChange,
   ImportedEntity,
@@ -42,7 +40,6 @@ import type {
   ImportKind,
   KeyCaller,
   KeyLimits,
-  KeyUsage,
   KnownKeyCaller,
   Link,
   ListedCall,
@@ -59,11 +56,9 @@ import type {
   OwningScope,
   Person,
   RetentionDays,
-  RevokedApiKey,
   RuleScope,
   ScopeContactLimits,
   Seal,
-  SecondFactor,
   Session,
   SignInCode,
   SignInVersion,
@@ -116,15 +111,13 @@ export type Ports = {
   maxActiveKeys: number;
   /** The command that users type to run `admin`, as messages show it. */
   adminCommand: string;
-  /** Counts the outcomes that a provider reports. */
   onOutcome(state: OutcomeState): void;
-  /** Counts the calls that do-not-call lists, calling hours or rules about numbers have stopped. */
   onStopped(reason: StopReason, calls: number): void;
-  /** Called when numbers were added to a do-not-call list, so that queued calls to them can be blocked soon. */
+  /** Queued calls to the added numbers can be blocked. */
   onDoNotCallAdded(): void;
-  /** Called when `finishCancelling` may have queued calls to cancel. Until then, claims cancel them instead of dialing them. */
+  /** `finishCancelling` may have queued calls to cancel. Until then, claims cancel them instead of dialing them. */
   onCallsLeft(): void;
-  /** Called when rules have changed or dialing was resumed, so that a claim decides about held calls again soon. */
+  /** Rules have changed or dialing was resumed, so a claim has to decide about held calls again. */
   onRulesChanged(): void;
 };
 
@@ -139,22 +132,18 @@ export type Randomness = {
   bytes(size: number): Uint8Array;
   /** Returns a new ID. It sorts after all IDs from earlier milliseconds, so that tables grow at their end. */
   id(): string;
-  /**
-   * Returns the limits of IDs generated around a time. An ID below `lowestId` was certainly generated before that time, and an ID of at
-   * least `highestId` at that time or later.
-   */
+  /** An ID below `lowestId` was certainly generated before that time, and one of at least `highestId` at that time or later. */
   idsAround(at: Millis): { lowestId: string; highestId: string };
 };
 
 export type Passwords = {
-  /** Hashes a password. @returns an argon2id hash in PHC format */
+  /** @returns an argon2id hash in PHC format */
   hash(password: string): Promise<string>;
   /**
-   * Waits for a turn in the queue, then looks up the credentials and verifies the password. Takes the same time if there are no
-   * credentials, so that the time doesn't reveal which email addresses exist.
+   * Waits for a turn, then looks up the credentials and verifies the password. Takes as long without credentials, so that the time doesn't
+   * reveal which email addresses exist.
    *
-   * @returns the credentials, or null if the password is wrong
-   * @throws Problem `too-many-requests` if the queue is full and turns this attempt away, or if the attempt has waited too long
+   * @throws Problem `too-many-requests` if the queue turns this attempt away, or it has waited too long
    */
   verify(find: () => Promise<Credentials | null>, password: string, origin: Attempt): Promise<Credentials | null>;
 };
@@ -163,9 +152,8 @@ export type Passwords = {
 export type ClockStore = {
   /** `newestAt` is null until a core has recorded a time. `serverAt` is the time on the database server; null on SQLite. */
   read(): Promise<{ newestAt: Millis | null; serverAt: Millis | null }>;
-  /** Records a time if it's later than the recorded one. */
+  /** Does nothing if the recorded time is later. */
   advance(now: Millis): Promise<void>;
-  /** Records a time even if it's earlier than the recorded one. */
   set(now: Millis): Promise<void>;
 };
 
@@ -186,10 +174,7 @@ export type SecretBox = {
 export type RevokeOptions = { cancelQueuedCalls: boolean | 'soon' | 'later'; at: Millis };
 
 export type ApiKeyStore = {
-  /**
-   * @param maxActive the maximum number of the creator's active keys
-   * @returns false, without creating the key, if the creator already has that many, even if several processes create keys concurrently
-   */
+  /** @returns false if the creator already has `maxActive` active keys, even if several processes create some concurrently */
   create(key: ApiKey, digest: Digest, maxActive: number, event: AuditEvent): Promise<boolean>;
   countActive(creatorId: string, at: Millis): Promise<number>;
   /** Lists keys newest first, and by ID if they were created at the same time. `total` counts all visible keys. */
@@ -198,40 +183,33 @@ export type ApiKeyStore = {
   /** Lists keys by descending ID, after the cursor, for a search through all keys. */
   page(visibility: KeyVisibility, cursor: string | null, limit: number): Promise<ApiKey[]>;
   /**
-   * Returns the visible keys with these IDs, in no particular order, and waits until what was read is in effect on all nodes of the
-   * database. Changes need that, because they may find that a key is already revoked or limited.
+   * Returns keys in no particular order, once what was read is in effect on all nodes of the database: a change may find that a key is
+   * already revoked or limited.
    */
   findAll(visibility: KeyVisibility, ids: readonly string[]): Promise<ApiKey[]>;
   findByDigest(visibility: KeyVisibility, digest: Digest): Promise<ApiKey | null>;
   details(visibility: KeyVisibility, id: string): Promise<ApiKeyDetails | null>;
-  findRevoked(visibility: KeyVisibility, id: string): Promise<RevokedApiKey | null>;
-  /** Returns what the key has done since this time. It may be up to a minute behind. */
-  usage(id: string, since: Millis): Promise<KeyUsage[]>;
+  findRevoked(visibility: KeyVisibility, id: string): Promise<(Named & { creator: Named; revokedAt: Millis }) | null>;
+  /** Counts by quarter-hour; `refused` because of the address. May be up to a minute behind. */
+  usage(id: string, since: Millis): Promise<{ quarterAt: Millis; placed: number; cancelled: number; refused: number }[]>;
   /**
-   * Changes the limits of a key if their version is still `before`. If the key had no daily call limit and now has one, its count starts at
-   * zero.
+   * A new daily call limit starts to count at zero.
    *
-   * @returns false, without changing anything, if the key was revoked or has other limits
+   * @returns false, without changing anything, if the key was revoked, or the version of its limits isn't `before` anymore
    */
   limit(id: string, before: string | null, after: KeyLimits | null, event: AuditEvent): Promise<boolean>;
-  /** Returns how many calls a limited key has placed on a day. */
   placedOn(id: string, day: string): Promise<number>;
-  /** Returns the addresses from which the key was used since this time, newest first. This may be up to a minute behind. */
-  addresses(id: string, since: Millis, limit: number): Promise<AddressUse[]>;
+  /** Returns the addresses from which the key was used, newest first. May be up to a minute behind. */
+  addresses(id: string, since: Millis, limit: number): Promise<{ address: string; usedAt: Millis }[]>;
   countQueuedCalls(id: string): Promise<number>;
-  /**
-   * Revokes keys in one transaction, and skips those that are already revoked.
-   *
-   * @param events the audit event for each key
-   * @returns the IDs of the keys that it revoked
-   */
+  /** Revokes keys in one transaction. @param events one for each key @returns the IDs of those that weren't revoked yet */
   revoke(ids: readonly string[], options: RevokeOptions, events: readonly AuditEvent[]): Promise<string[]>;
   /** Cancels the calls that a revoke or deletion left for later, or couldn't cancel. @returns the number of calls */
   finishCancelling(at: Millis, signal?: AbortSignal): Promise<number>;
-  /** Counts keys by the time they have left: expired, at most 7 or 30 days, longer, or without expiry. */
   countByDaysLeft(now: Millis): Promise<Record<DaysLeft, number>>;
 };
 
+/** At most 7 or 30 days, more, or without expiry. */
 export type DaysLeft = 'expired' | '7' | '30' | 'more' | 'never';
 
 export type KeyedRequest = KnownKeyCaller & { campaignId: string; at: Millis };
@@ -261,10 +239,10 @@ export type Cancellation =
   | { kind: Refusal };
 
 /**
- * Runs the three key-authenticated operations. The database decides each one, in a statement that starts after the request arrived. The
- * statement that inserts or cancels a call also checks the key, its creator and the campaign. Concurrent requests share a statement.
+ * The three key-authenticated operations. The database decides each one, in a statement that starts after the request arrived: the one that
+ * inserts or cancels a call also checks the key, its creator and the campaign. Concurrent requests share a statement.
  *
- * If an operation throws a Problem, nothing was placed or cancelled. If the result isn't known, `place` and `cancel` throw ResultUnknown.
+ * @throws Problem if nothing was placed or cancelled, or ResultUnknown
  */
 export type CallStore = {
   place(request: KeyedRequest, call: NewCall): Promise<Placement>;
@@ -277,8 +255,8 @@ export type CallStore = {
 export type CallListStore = {
   hasCampaign(access: CampaignAccess, campaignId: string): Promise<boolean>;
   /**
-   * Lists up to `limit` calls, newest first, after the cursor. Searches only a stretch of a few thousand calls, so that each statement is
-   * short, no matter how many calls the campaign has.
+   * Lists calls newest first, after the cursor. Searches only a stretch of a few thousand calls, so that each statement is short, no matter
+   * how many calls the campaign has.
    */
   list(scope: CallScope, filter: CallFilter, cursor: string | null, visibility: KeyVisibility, limit: number): Promise<CallStretch>;
   /**
@@ -286,70 +264,55 @@ export type CallListStore = {
    * an instant. Indexes find both. None, if a number has thousands of them.
    */
   matchingExactly(scope: CallScope, filter: CallFilter, before: Millis, visibility: KeyVisibility, limit: number): Promise<ListedCall[]>;
-  /** Counts the calls in scope, up to `max`. @returns null if not all of them match, so that they have to be counted stretch by stretch */
+  /** @returns null if not all calls in scope match, so that they have to be counted stretch by stretch */
   countUpTo(scope: CallScope, filter: CallFilter, max: number): Promise<number | null>;
   /** Counts the matching calls in one stretch, as in `list`, by the quarter-hour when they were placed. */
   count(scope: CallScope, filter: CallFilter, cursor: string | null): Promise<{ counts: CountOfCampaign[]; end: StretchEnd }>;
-  /** Whether the viewer can see the key, active or revoked. */
+  /** @param id of an active or a revoked key */
   seesKey(visibility: KeyVisibility, id: string): Promise<boolean>;
   find(campaignId: string, contactId: string, visibility: KeyVisibility): Promise<CallDetails | null>;
   /** Adds to calls that contact limits hold when their numbers were last called. */
   withLastContacts(calls: readonly ListedCall[], now: Millis): Promise<ListedCall[]>;
   summary(campaignId: string, since: Millis): Promise<CallCount[]>;
-  /**
-   * Counts the calls of several campaigns by day.
-   *
-   * @param days the first instants of the days, oldest first
-   * @param before the end of the last day; null to count later calls on that day
-   */
+  /** @param days their first instants, oldest first @param before the end of the last day; null to count later calls on that day */
   summaryOfAll(campaignIds: readonly string[], days: readonly Millis[], before: Millis | null): Promise<CountOfCampaign[]>;
   /** Adds up the stored counts of ended calls, because on PostgreSQL each call adds a row. Housekeeping runs this. */
   compactCounts(): Promise<void>;
 };
 
-/** The campaigns to list calls from: one, several, or all of a viewer's campaigns. */
 export type CallScope = { kind: 'campaigns'; ids: readonly string[] } | CampaignAccess;
 
 export type CountOfCampaign = CallCount & { campaignId: string };
 
 export type RetentionStore = {
-  /** Returns the last recorded settings; null if no core has recorded any. */
+  /** Null if no core has recorded any. */
   recordedDays(): Promise<RetentionDays | null>;
   /** Records the settings. @returns the previous ones if they were different */
   recordDays(days: RetentionDays): Promise<RetentionDays | null>;
   /** Counts the calls that ended before this time and still have contact data, and returns when the oldest call with contact data ended. */
   countErasable(endedBefore: Millis): Promise<{ erasable: number; oldestEndedAt: Millis | null }>;
-  /**
-   * Erases phone number, name, time zone, variables and the provider's detail, in small batches.
-   *
-   * @param onErased called with the number of calls in each batch
-   * @returns the number of calls
-   */
+  /** Erases phone number, name, time zone, variables and the provider's detail. @param onErased called after each small batch */
   erase(endedBefore: Millis, signal?: AbortSignal, onErased?: (calls: number) => void): Promise<number>;
-  /** Deletes counts from before this time, because charts no longer show them, in small batches. @returns the number of counts */
+  /** Deletes counts that charts no longer show, in small batches. @returns the number of counts */
   forgetCounts(before: Millis, signal?: AbortSignal): Promise<number>;
 };
 
 export type ContactStore = {
   /** Returns the number's calls, oldest first. Reads all calls, in small batches. */
   findCalls(phone: string): Promise<ContactCall[]>;
-  /**
-   * Cancels queued calls, and erases the data of calls that have ended. Skips calls that are being dialed.
-   *
-   * @param toEvent builds the event that each transaction records, from the number of calls that it has erased
-   */
+  /** Cancels queued calls, and erases those that have ended. @param toEvent gets the number of calls that a transaction has erased */
   erase(calls: readonly CallKey[], at: Millis, toEvent: (erased: number) => AuditEvent): Promise<{ cancelled: number; erased: number }>;
 };
 
-/** The result of one hand-off. `detail` may quote the provider; `reason` doesn't. */
+/** `detail` may quote the provider; `reason` doesn't. */
 export type HandoffResult =
-  /** The provider has the call. It reports the outcome, or the core asks for it at `outcomeAt`. */
+  /** The provider reports the outcome, or the core asks for it at `outcomeAt`. */
   | { kind: 'taken'; outcomeAt?: Millis }
   /** The provider refused the call permanently. */
   | { kind: 'rejected'; detail: string; reason: string }
   /** The provider definitely doesn't have the call. `retryAfter` is in seconds. */
   | { kind: 'not-taken'; detail: string; reason: string; retryAfter?: number }
-  /** The request was sent, but there was no response, so the provider may have the call. */
+  /** The request was sent, so the provider may have the call. */
   | { kind: 'answer-lost'; detail: string; reason: string };
 
 /** The service that makes phones ring. */
@@ -366,9 +329,8 @@ export type Provider = {
 /** Moves calls through their states: see call-states.ts. */
 export type DialingStore = {
   /**
-   * Claims due calls until `leaseUntil`, oldest first and evenly across all accounts with due calls. Also lapses calls that weren't dialed
-   * in time. A call never has two claims at the same time, in any process. Skips what's stopped, and what its pace or its contact limits
-   * don't allow now.
+   * Claims due calls, oldest first and evenly across all accounts that have some, each in only one process at a time. Lapses those that
+   * weren't dialed in time, and skips what's stopped, and what its pace or contact limits don't allow now.
    *
    * @param serverPace the pace of all scopes together; every core must pass the same
    * @param lateness in ms: how much later than their moment this process's calls have left
@@ -381,19 +343,19 @@ export type DialingStore = {
     serverPace?: Pace | null,
     lateness?: number,
   ): Promise<ClaimedCall[]>;
-  /** Returns in how many milliseconds to claim the next call of a scope with a pace, if that's later than now. */
+  /** Returns in how many ms to claim the next call of a scope with a pace, if that's later than now. */
   nextInPace(): Promise<number | null>;
-  /** Returns when a number was called, as far as these limits count it, latest first. */
+  /** Returns when a number was called, latest first. */
   contactTimes(limits: ScopeContactLimits, phone: string, now: Millis): Promise<readonly Millis[]>;
   /** @returns false, without changing anything, if another process has claimed the call since this claim, or the call has ended */
   settle(call: ClaimedCall, settlement: Settlement): Promise<boolean>;
   /**
-   * Ends a call that's being dialed, or that's `unknown` and not erased. Doesn't change other calls. With an opt-out, also adds the call's
-   * number to the do-not-call list of its account or partner, in the same transaction. The call may have ended, but it must have been
-   * handed off. Without a conclusion, only adds the number.
+   * Ends a call that's being dialed, or `unknown` and not erased. An opt-out adds the number of any call that was handed off to the
+   * do-not-call list of its account or partner, in the same transaction.
    *
-   * @returns null if the call wasn't handed off, or `erased` if there's an opt-out and the number is no longer known
-   * @throws Problem `unavailable` if the number was added but a claim that might not have seen it is still running
+   * @param conclusion null only adds the number
+   * @returns null if the call wasn't handed off, or `erased` if an opt-out's number is no longer known
+   * @throws Problem `unavailable` like {@link DoNotCallStore.addNumbers}
    */
   reportOutcome(
     contactId: string,
@@ -406,21 +368,18 @@ export type DialingStore = {
   /** Ends calls that no dialer has claimed for `dialingLimits.life` after they were due, in small batches. @returns the number of calls */
   endForgotten(now: Millis, signal?: AbortSignal): Promise<number>;
   /**
-   * Makes calls due now if their `due_at` is so late that it was set by a clock that was ahead. Otherwise, they'd wait until the clock
-   * catches up. Also deletes reports of trouble that were recorded with such a clock.
+   * Makes calls due now if their `due_at` was set by a clock that was ahead, instead of waiting until the clock catches up. Also deletes
+   * reports of trouble that were recorded with such a clock.
    *
-   * @param hasStepped whether the clock was just set back. If so, the next claim also checks all calls held by calling hours again
+   * @param hasStepped whether the clock was just set back, so that the next claim checks all calls held by calling hours again
    * @returns the number of calls
    */
   recoverFromClockStep(now: Millis, hasStepped: boolean, signal?: AbortSignal): Promise<number>;
-  /** Records that a core's provider isn't accepting calls; null clears the record. @param core the name of the core's process */
+  /** @param core the name of the core's process @param trouble null clears the record */
   noteTrouble(core: string, trouble: DialerTrouble | null, now: Millis): Promise<void>;
-  /** Returns the oldest trouble recorded since this time. */
+  /** Returns the oldest trouble. */
   findTrouble(notedSince: Millis): Promise<DialerTrouble | null>;
-  /**
-   * Counts calls that are due, or held, by what they wait for, and returns when the oldest became due. With many thousands of held calls, it
-   * estimates what they wait for.
-   */
+  /** Counts calls that are due or held. With many thousands of held calls, it estimates what they wait for. */
   queue(now: Millis): Promise<{ waiting: ReadonlyMap<WaitingFor, number>; oldestDueAt: Millis | null }>;
 };
 
@@ -433,26 +392,26 @@ export type ScopeRules = {
   contactLimits: ContactLimits | null;
 };
 
-/** Throws a problem if a scope's rules aren't those that a change is based on. */
+/** Throws if a scope's rules aren't those that a change is based on. */
 export type CheckRules = (before: ScopeRules) => void;
 
 /** The do-not-call lists of an account, of a partner and all its accounts, or of everyone. */
 export type ProtectionAccess = Exclude<CampaignAccess, { kind: 'nothing' }>;
 
 /**
- * Stores the do-not-call lists. The statements that place and claim calls check them themselves, and so they do with the rules. A change
- * returns only once every claim that might not have seen it has ended, so no call violates an acknowledged change.
+ * The statements that place and claim calls check these lists themselves, and so they do with the rules. A change returns only once every
+ * claim that might not have seen it has ended, so no call violates an acknowledged change.
  */
 export type DoNotCallStore = {
   /**
-   * Adds numbers to a do-not-call list. A number that's already there keeps its original date, and gets the new end date if that's later.
+   * A number that's already on the list keeps its date, and gets the new end date if that's later.
    *
-   * @returns the numbers that were already there, and how many calls to these numbers are being dialed
+   * @returns the numbers that were already there, and how many calls to all of them are being dialed
    * @throws Problem `unavailable` if the numbers were added but a claim that might not have seen them is still running
    */
   addNumbers(added: NewDoNotCall, now: Millis, event: AuditEvent | null): Promise<{ known: string[]; beingDialed: number }>;
   /**
-   * Adds any number of numbers to a do-not-call list, in short transactions. The first one records the event.
+   * Adds any number of numbers in short transactions, of which the first records the event.
    *
    * @returns how many were new
    * @throws Problem `unavailable` like addNumbers
@@ -463,22 +422,19 @@ export type DoNotCallStore = {
     now: Millis,
     event: AuditEvent,
   ): Promise<number>;
-  /** Deletes an entry. @returns false if it doesn't exist */
+  /** @returns false if there's no such entry */
   lift(id: string, event: AuditEvent): Promise<boolean>;
   /** Returns a number's entries on all do-not-call lists, including those that have ended. */
   entriesFor(phone: string): Promise<DoNotCallEntry[]>;
   /** Deletes a number's do-not-call entries, and records the event if there were any. @returns the number of deleted entries */
   forget(phone: string, event: AuditEvent): Promise<number>;
   findEntry(access: ProtectionAccess, id: string): Promise<DoNotCallEntry | null>;
-  /** Lists newest first, after the cursor (an ID). */
+  /** Lists newest first. @param cursor an ID */
   listNumbers(access: ProtectionAccess, cursor: string | null, limit: number): Promise<DoNotCallEntry[]>;
-  /** Lists numbers that start with the prefix, by number, after a position among them. */
+  /** Lists by number. */
   searchNumbers(access: ProtectionAccess, prefix: string, after: PhonePosition | null, limit: number): Promise<DoNotCallEntry[]>;
-  /** Counts the numbers that start with the prefix, up to `max`. */
   countNumbers(access: ProtectionAccess, prefix: string, max: number): Promise<number>;
-  /** Returns the entries that block a number in an account now. */
   findBlocking(owner: { accountId: string; partnerId: string }, phone: string, now: Millis): Promise<DoNotCallEntry[]>;
-  /** Returns whether opt-outs during the account's calls apply to this account only or to all of its partner's accounts. */
   optOutScope(accountId: string): Promise<OptOutScope>;
   setOptOutScope(accountId: string, scope: OptOutScope, event: AuditEvent): Promise<void>;
   /** Blocks the queued calls to numbers that were added since the last time, in small batches. @returns the number of calls */
@@ -488,31 +444,25 @@ export type DoNotCallStore = {
 };
 
 export type RuleStore = {
-  /** Returns a scope in the viewer's reach; null if it doesn't exist there. */
   findScope(access: ProtectionAccess, kind: ProtectionScope, id: string): Promise<RuleScope | null>;
   findRules(scopeId: string): Promise<ScopeRules>;
-  /** Returns the rules that apply to a campaign's calls; null if it doesn't exist. */
+  /** Null if there's no such campaign. */
   campaignRules(campaignId: string): Promise<CampaignRules | null>;
-  /** Replaces the given rules of a scope, unless the check throws. Rules can't change between the check and the replacement. */
+  /** Replaces the given rules, unless the check throws. They can't change between the two. */
   setRules(scope: RuleScope, change: Partial<ScopeRules>, event: AuditEvent, check: CheckRules): Promise<void>;
-  /**
-   * Makes held calls due, in small batches, in scopes whose rules have changed or where dialing was resumed since the last time.
-   *
-   * @returns the number of calls
-   */
+  /** Makes held calls due in scopes whose rules have changed or where dialing was resumed, in small batches. @returns the number of calls */
   makeHeldDue(now: Millis, signal: AbortSignal): Promise<number>;
 };
 
-/** What stops and limits the hand-offs of whole scopes. The claim reads stops itself, after it has locked the calls. */
+/** The claim reads stops itself, after it has locked the calls. */
 export type StopStore = {
   /**
    * Stops dialing for a scope, unless it's already stopped, and waits until every hand-off in it that was under way has ended.
    *
-   * @param cancelling whether queued calls are cancelled, too: see {@link RevokeOptions}
+   * @param cancelling as for {@link RevokeOptions}
    * @param rest passes the time between two looks at the hand-offs
    * @returns the stop that's in force
-   * @throws Problem `unavailable` if the scope is stopped, but a claim that might not have seen it is still running, or calls are still being
-   * cancelled
+   * @throws Problem `unavailable` if the scope is stopped, but a claim that might not have seen it, or cancelling, isn't done
    */
   stop(
     stop: DialingStop,
@@ -520,12 +470,12 @@ export type StopStore = {
     event: AuditEvent,
     rest?: (ms: number) => Promise<void>,
   ): Promise<{ stop: DialingStop; isNew: boolean }>;
-  /** Counts the calls that wait, and those that a provider has or may have, of a stop's scope. */
+  /** Counts the calls of a stop's scope. `withProvider` are those that a provider has or may have. */
   count(stop: DialingStop): Promise<{ queuedCalls: number; withProvider: number }>;
   /** Lists the stops that apply to something in the viewer's reach, newest first. */
   list(access: ProtectionAccess): Promise<DialingStop[]>;
   /**
-   * Ends a stop, once the calls that it has to cancel are cancelled. With 'soon', waits for that as briefly as `stop`.
+   * Ends a stop once the calls that it has to cancel are cancelled.
    *
    * @returns false if it has already ended
    * @throws Problem `unavailable` if calls are still being cancelled
@@ -538,50 +488,41 @@ export type StopStore = {
 export const waitingReasons = ['dialer', 'calling-hours', 'stop', 'pace', 'contact-limit'] as const;
 export type WaitingFor = (typeof waitingReasons)[number];
 
-/** The person asked not to be called again. @property id the ID of the new entry of the do-not-call list */
+/** @property id the ID of the new entry of the do-not-call list */
 export type OptOut = { id: string; buildEvent(owner: OwningScope): AuditEvent };
 
+/** @property awaySince selects users who haven't signed in since then; null for all */
 export type UserFilter = { search: string; awaySince: Millis | null };
 
 export type UserStore = {
   count(): Promise<number>;
-  /**
-   * Lists visible users whose name or email address contains the text, oldest first.
-   *
-   * @param filter.awaySince lists only users who haven't signed in since then; null for all
-   */
+  /** Lists users whose name or email address contains the text, oldest first. */
   list(visibility: UserVisibility, filter: UserFilter, after: TimePosition | null, limit: number): Promise<ListedUser[]>;
-  /** Finds a user, and waits until what was read is in effect on all nodes of the database. */
+  /** Waits, like {@link ApiKeyStore.findAll}, until what was read is in effect everywhere. */
   find(visibility: UserVisibility, id: string): Promise<ListedUser | null>;
   deletionImpact(userId: string, after: TimePosition | null, limit: number): Promise<DeletionImpact>;
   findByEmail(email: string): Promise<Credentials | null>;
   /** @throws Problem `conflict` if the email address is taken */
   create(user: NewUser, event: AuditEvent): Promise<void>;
-  /**
-   * Sets the password, and ends the user's sessions except the one that the change is made in.
-   *
-   * @returns false, without changing anything, if the user isn't as expected
-   */
+  /** Ends the user's sessions except the one that the change is made in. @returns false if the user isn't as expected */
   setPassword(user: TargetUser, password: NewPassword, event: AuditEvent): Promise<boolean>;
   /**
-   * Changes the user's name, type, account and partner. Ends the user's sessions, unless only the name changes. The access of the user's
-   * keys changes immediately. If there are more than a thousand keys, the lists that show them change in batches.
+   * Ends the user's sessions, unless only the name changes. The access of the user's keys changes immediately; the lists that show more than
+   * a thousand of them change in batches.
    *
-   * @param before the values that the user must still have
-   * @returns false, without changing anything, if someone else has changed the user, or the user doesn't exist
+   * @returns false, without changing anything, if the user isn't as in `before`
    */
   change(userId: string, before: UserChange, changed: UserChange, event: AuditEvent): Promise<boolean>;
   /**
    * Disables the user and their keys, and ends the user's sessions; null re-enables them.
    *
-   * @returns the number of sessions it ended, or null if nothing changed or the user isn't as expected
+   * @returns the number of sessions, or null if nothing changed or the user isn't as expected
    */
   setDisabled(user: TargetUser, disabledAt: Millis | null, event: AuditEvent): Promise<number | null>;
   /**
-   * Deletes the user and their keys and sessions, with immediate effect. If there are more than a thousand keys, the remaining rows are
-   * deleted later, in batches.
+   * Deletes the user and their keys and sessions, with immediate effect. The rows of more than a thousand keys are deleted later, in batches.
    *
-   * @returns the numbers of deleted keys and sessions, or null if the user isn't as expected
+   * @returns the numbers of keys and sessions, or null if the user isn't as expected
    */
   delete(
     user: TargetUser,
@@ -589,53 +530,36 @@ export type UserStore = {
     event: AuditEvent,
     toKeyEvent: ToKeyEvent,
   ): Promise<{ apiKeys: number; sessions: number } | null>;
-  /**
-   * Deletes the remaining data of deleted users, and finishes moving users' keys to the lists of their new partners, in small batches.
-   *
-   * @returns the number of keys
-   */
+  /** Finishes deleting users, and moving users' keys to the lists of their new partners, in small batches. @returns the number of keys */
   finishChanges(toKeyEvent: ToKeyEvent, signal: AbortSignal): Promise<number>;
 };
 
 export type Deletion = Pick<AuditEvent, 'actor' | 'address' | 'subject'>;
 export type EndedKey = Pick<ApiKey, 'id' | 'name' | 'eventScope'>;
-/** Builds the event of a key that ends with its user. It's recorded in the transaction that revokes the key. */
+/** Builds the event of a key that ends with its user. */
 export type ToKeyEvent = (deletion: Deletion, key: EndedKey) => AuditEvent;
 
-/** Something that belongs to a partner, account or campaign. @property count null if it isn't counted, because there may be millions */
+/** @property count null if it isn't counted, because there may be millions */
 export type Belonging = { noun: string; count: number | null };
 
 export type DirectoryKind = keyof Managed;
 export type ManagedAccess = { partner: DirectoryAccess; account: CampaignAccess; campaign: CampaignAccess };
 
 export type DirectoryStore = {
-  /**
-   * Creates the first partner, account and campaign: either all of them or none.
-   *
-   * @returns false, without creating anything, if a partner already exists. If several processes try at the same time, only one succeeds
-   */
+  /** Creates all three or none. @returns false if a partner already exists, even if several processes try at the same time */
   setUp(
     partner: Named,
     account: Account,
     campaign: Named & { accountId: string },
     events: readonly [AuditEvent, ...AuditEvent[]],
   ): Promise<boolean>;
-  /** @param ownerId the account's partner, or the campaign's account; null for a partner */
+  /** @param ownerId the account's partner, or the campaign's account */
   create(kind: DirectoryKind, entity: Named, ownerId: string | null, event: AuditEvent): Promise<void>;
-  /** Changes the name, and a campaign's settings. @returns false if the partner, account or campaign doesn't exist */
+  /** @returns false if it doesn't exist */
   change(kind: DirectoryKind, entity: Named & Partial<Pick<ManagedCampaign, 'settings'>>, event: AuditEvent): Promise<boolean>;
-  /**
-   * Deletes a partner, account or campaign that nothing belongs to.
-   *
-   * @returns what belongs to it, if it wasn't deleted because of that; null if it doesn't exist
-   */
+  /** @returns what belongs to it, if it wasn't deleted because of that; null if it doesn't exist */
   delete(kind: DirectoryKind, id: string, event: AuditEvent): Promise<Belonging[] | null>;
-  /**
-   * Lists in the order of the IDs, after the cursor (an ID).
-   *
-   * @param ownerId the accounts' partner, or the campaigns' account. Null for those of all, and then the names of the campaigns' accounts are
-   * searched, too
-   */
+  /** Lists in the order of the IDs. @param ownerId null for those of all, and then the names of the campaigns' accounts are searched, too */
   list<Kind extends DirectoryKind>(
     kind: Kind,
     access: ManagedAccess[Kind],
@@ -644,8 +568,8 @@ export type DirectoryStore = {
     limit: number,
   ): Promise<Managed[Kind][]>;
   find<Kind extends DirectoryKind>(kind: Kind, access: ManagedAccess[Kind], id: string): Promise<Managed[Kind] | null>;
-  /** Lists all by name, for the operator. `owner` is the account's partner, or the campaign's account. */
-  all(kind: DirectoryKind): Promise<(ExternalNamed & { owner: Named | null })[]>;
+  /** Lists all by name, for the operator. */
+  all(kind: DirectoryKind): Promise<(Named & { externalId: string | null; owner: Named | null })[]>;
   findTenancy(choice: Pick<Tenancy, 'kind' | 'id'>): Promise<Tenancy | null>;
   /** Lists the best matches first. */
   searchTenancies(text: string, limit: number): Promise<Tenancy[]>;
@@ -653,21 +577,20 @@ export type DirectoryStore = {
 
 export type ImportStore = {
   find(kind: ImportKind, externalIds: readonly string[]): Promise<Map<string, ImportedEntity>>;
-  /** Returns the external IDs of the users with these email addresses, by address; null for a user who wasn't imported. */
+  /** Returns the users' external IDs by email address; null for a user who wasn't imported. */
   findEmails(emails: readonly string[]): Promise<Map<string, string | null>>;
   /**
    * Writes an entire step or nothing. A user who gets another email address loses the link to an identity.
    *
    * @returns what changed users have lost, by their IDs
-   * @throws Problem `conflict` if something else has changed the same entities since they were read
+   * @throws Problem `conflict` if the same entities have changed since they were read
    */
   write(kind: ImportKind, step: { added: readonly ImportAddition[]; changed: readonly ImportChange[] }): Promise<Map<string, EndedSignIn>>;
 };
 
-/** The random values of one sign-in with the identity provider. All are 32 bytes in base64url. */
+/** The random values of one sign-in with the identity provider: 32 bytes each, in base64url. */
 export type FlowSecrets = { state: string; nonce: string; verifier: string };
 
-/** Who someone is, according to the identity provider. */
 export type Identity = Subject & { email: string | null; isEmailVerified: boolean };
 
 /** An OpenID Connect provider. Nothing that it sends is stored, except issuer and subject. */
@@ -685,12 +608,11 @@ export type IdentityProvider = {
 };
 
 /**
- * An attempt to enter a password or code. In the queue for passwords, networks take turns. Attempts for which a session or known device
- * vouches have a queue of their own, in which users take turns.
+ * An attempt to enter a password or code. In the queue for passwords, networks take turns. Vouched attempts have a queue of their own, in
+ * which users take turns.
  *
- * @property vouched identifies the session or known device of the same user that the attempt comes from, if any. Wrong passwords from there
- * count only against this session or device, so that no one else can lock the user out of it (OWASP Authentication Cheat Sheet, device
- * cookies).
+ * @property vouched the session or known device of the same user that the attempt comes from. Wrong passwords from there count only against
+ * it, so that no one else can lock the user out of it (OWASP Authentication Cheat Sheet, device cookies)
  */
 export type Attempt = { email: string; address: string; vouched: string | null };
 
@@ -698,7 +620,7 @@ export type Attempt = { email: string; address: string; vouched: string | null }
 export type ThrottleCounter = { key: string; max: number; window: number };
 
 export type ThrottleStore = {
-  /** @returns when the last of the full counters ends, at most one window from now; null if none of them is full */
+  /** @returns when the last of the full counters ends, at most one window from now */
   blockedUntil(counters: readonly ThrottleCounter[], now: Millis): Promise<Millis | null>;
   /** Increments all counters or, if one is full, none of them. @returns whether it counted */
   take(counters: readonly ThrottleCounter[], now: Millis): Promise<boolean>;
@@ -715,19 +637,13 @@ export type NewSession = { id: Digest; userId: string; at: Millis; halfOpenUntil
 
 export type SessionStore = {
   /**
-   * Starts a session, or a half-open one that waits for a code.
-   *
    * @param event null for a half-open session, because the user hasn't signed in yet
-   * @returns false, without starting a session, if the way in which the user signs in has changed, or the user is disabled
+   * @returns false if the way in which the user signs in has changed, or the user is disabled
    */
   start(session: NewSession, version: SignInVersion, event: AuditEvent | null): Promise<boolean>;
-  /**
-   * Replaces a half-open session with an open one, and uses up the code.
-   *
-   * @returns false, without changing anything, if the half-open session has ended or the code was already used
-   */
+  /** Replaces a half-open session, and uses up the code. @returns false if the half-open session has ended or the code was already used */
   finish(halfOpen: Digest, session: NewSession, code: CheckedCode, events: readonly AuditEvent[]): Promise<boolean>;
-  /** Like `start`. Also returns false if the user isn't linked to this identity. */
+  /** @returns false like `start`, and if the user isn't linked to this identity */
   startLinked(session: NewSession, version: SignInVersion, subject: Subject, event: AuditEvent): Promise<boolean>;
   find(id: Digest): Promise<Session | null>;
   /** Updates only an existing session, because a slow request must not bring back a deleted one. */
@@ -735,9 +651,8 @@ export type SessionStore = {
   /** @returns false if the session has ended */
   selectTenancy(id: Digest, tenancy: Tenancy | null): Promise<boolean>;
   end(id: Digest, event: AuditEvent): Promise<boolean>;
-  /** Ends all sessions of the event's subject. @returns the number of sessions */
+  /** Ends those of the event's subject. @returns their number */
   endAll(event: AuditEvent): Promise<number>;
-  /** Deletes sessions that started, or were last seen, outside these limits. */
   sweep(bounds: SessionBounds): Promise<void>;
   endDisallowed(allowed: { password: boolean; issuer: string | null }): Promise<void>;
 };
@@ -745,26 +660,26 @@ export type SessionStore = {
 export type LinkStore = {
   find(subject: Subject): Promise<{ user: User; disabledAt: Millis | null; signInVersion: SignInVersion } | null>;
   /**
-   * Links a user, and replaces a link to another identity provider. If the user's password was handed out, also ends it and removes the
-   * second factor, because they may be someone else's.
+   * Replaces a link to another identity provider. If the user's password was handed out, also ends it and removes the second factor, because
+   * they may be someone else's.
    *
    * @param keepsPassword whether the person has proved that they chose the password
-   * @returns false if the user is linked to another identity there, this identity belongs to another user, the way in which the user signs
-   * in has changed, or the user is disabled
+   * @returns false like `SessionStore.start`, and if the user is linked to another identity there, or this identity to another user
    */
   create(user: TargetUser, subject: Subject, keepsPassword: boolean, event: AuditEvent): Promise<boolean>;
-  /** Deletes a user's link. @returns false, without changing anything, if the user isn't linked, or isn't as expected */
+  /** @returns false if the user isn't linked, or isn't as expected */
   delete(user: TargetUser, event: AuditEvent): Promise<boolean>;
-  /** Lists all links by email address, for the operator. */
+  /** Lists all by email address, for the operator. */
   list(): Promise<(Link & { email: string })[]>;
   createCode(code: SignInCode): Promise<void>;
-  /** Returns a code and deletes it, so that it works only once. */
+  /** Deletes the code, so that it works only once. */
   takeCode(digest: Digest): Promise<SignInCode | null>;
   sweepCodes(before: Millis): Promise<void>;
 };
 
 export type SecondFactorStore = {
-  find(userId: string): Promise<SecondFactor | null>;
+  /** Its secret is encrypted. */
+  find(userId: string): Promise<{ secret: string; isConfirmed: boolean } | null>;
   /**
    * Stores an unconfirmed secret, and replaces an earlier one.
    * @param session the session that must still be open
@@ -772,24 +687,18 @@ export type SecondFactorStore = {
    * @throws Problem `unauthorized` if the session has ended
    */
   enroll(user: TargetUser, secret: string, session?: Digest): Promise<boolean>;
-  /** @returns false, without changing anything, if the unconfirmed secret is a different one */
+  /** @returns false if the unconfirmed secret is a different one */
   confirm(userId: string, confirmed: ConfirmedFactor, event: AuditEvent): Promise<boolean>;
-  /** Uses up a code. @returns false if it was already used, or never existed */
+  /** Uses up a code, as do the two changes below. @returns false, without changing anything, if it was already used or never existed */
   use(userId: string, code: CheckedCode, events: readonly AuditEvent[]): Promise<boolean>;
-  /** Uses up a code and removes the second factor. @returns false, without changing anything, if the code was already used */
   remove(userId: string, code: CheckedCode, event: AuditEvent): Promise<boolean>;
-  /** Uses up a code and replaces all recovery codes. @returns false, without changing anything, if the code was already used */
   renew(userId: string, code: CheckedCode, recoveryDigests: readonly Digest[], event: AuditEvent): Promise<boolean>;
   countRecoveryCodes(userId: string): Promise<number>;
-  /**
-   * Removes the second factor and ends the user's sessions.
-   *
-   * @returns the number of sessions; null if there's no second factor, or the user isn't as expected
-   */
+  /** Ends the user's sessions, too. @returns their number; null if there's no second factor, or the user isn't as expected */
   reset(user: TargetUser, event: AuditEvent): Promise<number | null>;
-  /** Lists encrypted secrets that don't start with `prefix`, sorted by user ID, starting after the ID `after`. */
+  /** Lists encrypted secrets that don't start with `prefix`, by user ID, after the ID `after`. */
   listSealedOtherwise(prefix: string, after: string, limit: number): Promise<{ userId: string; secret: string }[]>;
-  /** Replaces an encrypted secret, unless it has changed. */
+  /** Does nothing if the secret has changed. */
   reseal(userId: string, from: string, to: string): Promise<void>;
 };
 
@@ -799,26 +708,23 @@ type ConfirmedFactor = { secret: string; step: number; recoveryDigests: readonly
 export type AuditChainStore = {
   /** Chains the events that aren't chained yet, oldest first, in small batches. @returns the number of events */
   extend(signal?: AbortSignal): Promise<number>;
-  /**
-   * Returns the newest event in the chain, the newest pruned event, and the number of events that aren't chained yet. `lastSeq` is the
-   * highest number of an event; null if no event has a number.
-   */
+  /** Returns the chain's newest event, the newest pruned one, and the highest number of any event; null if none has one. */
   state(): Promise<Seal & { prunedSeq: number; prunedHash: string; unchained: number; lastSeq: number | null }>;
-  /** Returns chained events in order, with numbers after `after` and up to `last`. */
+  /** Returns the events numbered after `after`, up to `last`. */
   read(after: number, last: number, limit: number): Promise<ChainedEvent[]>;
   oldestAt(): Promise<number | null>;
-  /** Deletes the chain's oldest events, up to and including this number, in small batches. @returns the number of events */
+  /** Deletes events up to and including `last`, in small batches. @returns the number of events */
   prune(last: number, signal?: AbortSignal): Promise<number>;
 };
 
 export type ActivityStore = {
   record(event: AuditEvent): Promise<void>;
-  /** Lists events newest first, after the cursor. */
+  /** Lists newest first. */
   list(visibility: ActivityVisibility, filter: ActivityFilter, cursor: string | null, limit: number): Promise<ListedEvent[]>;
   count(visibility: ActivityVisibility, filter: ActivityFilter, max: number): Promise<number>;
-  /** Returns the users who acted, with their current names, and the actions. */
+  /** Returns the users who acted, with their current names. */
   facets(visibility: ActivityVisibility): Promise<{ actors: (Person | null)[]; actions: string[] }>;
-  /** Lists events about a key, newest first, for a viewer who can see the key: visible events, the viewer's own, and refused requests. */
+  /** Lists events newest first for a viewer who can see the key: visible ones, the viewer's own, and refused requests. */
   listOfApiKey(viewer: { userId: string; visibility: ActivityVisibility }, id: string, limit: number): Promise<ListedEvent[]>;
   /** Returns the event of a key's end, which everyone who could see the key may know; null if it was pruned. */
   endOfApiKey(id: string): Promise<ListedEvent | null>;

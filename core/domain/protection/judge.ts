@@ -79,8 +79,6 @@ function isZoneUnclear(rules: readonly HoursRule[], zones: readonly string[], fr
   return first === undefined || (zones.length > 1 && findOpening({ rules, zones: onlyZone(first), from }) !== null);
 }
 
-export const stopReasons: readonly StopReason[] = ['do-not-call', 'number', 'calling-hours', 'contact-limit', 'stop', 'pace'];
-
 export function toStopReason({ kind }: Objection): StopReason {
   if (kind === 'number-kind' || kind === 'country') return 'number';
   return kind === 'unknown-time-zone' || kind === 'outside-calling-hours' ? 'calling-hours' : kind;
