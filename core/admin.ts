@@ -4,7 +4,7 @@ import { UnreadableFile } from '#contract/files/text-file.ts';
 import { stripControls } from '#contract/text/terminal-text.ts';
 import { restoreTlsChecks, tlsChecksWarning } from '#contract/tls-checks.ts';
 import { auditCommands } from './admin/audit.ts';
-import type { Access, AdminContext, Runner, Settings } from './admin/command-line.ts';
+import type { Access, AdminContext, Settings } from './admin/command-line.ts';
 import { type Output, oneLine, outputTo, toOperator } from './admin/command-line.ts';
 import { contactCommands } from './admin/contact.ts';
 import { backupCommand } from './admin/database/backup.ts';
@@ -21,15 +21,14 @@ import { doNotCallCommands } from './admin/do-not-call.ts';
 import { resolveCallerFile } from './admin/files.ts';
 import { importCommand } from './admin/import.ts';
 import { keyCommands } from './admin/key.ts';
+import { portsWithoutCore } from './admin/ports.ts';
 import { callingHoursCommands, numbersCommands } from './admin/rules.ts';
 import { sessionCommands, userCommands } from './admin/user.ts';
 import { ImportInterrupted } from './domain/directory/import.ts';
 import { Problem } from './domain/problem.ts';
 import { adminCommand, adminName, version } from './program.ts';
-import { argon2Passwords } from './server/passwords.ts';
-import { noSecretBox } from './server/sealed-secrets.ts';
 import { ConfigError, readDatabaseLocation, readMaxActiveKeys, readRetentionDays } from './server/start/config.ts';
-import { systemClock, systemRandomness } from './server/start/system.ts';
+import { systemClock } from './server/start/system.ts';
 import { databaseErrorText } from './storage/engine/errors.ts';
 import { openStorage, type Storage, unobserved } from './storage/storage.ts';
 
@@ -48,27 +47,12 @@ function createProgram(): Command {
     .showHelpAfterError('(run with --help for usage)')
     .configureOutput({ writeErr: (message) => asJson || process.stderr.write(stripControls(message)) })
     .exitOverride();
-  const runner: Runner = { withDatabase, withoutDatabase };
-  directoryCommands(program, runner);
-  userCommands(program, runner);
-  keyCommands(program, runner);
-  sessionCommands(program, runner);
-  contactCommands(program, runner);
-  doNotCallCommands(program, runner);
-  callingHoursCommands(program, runner);
-  numbersCommands(program, runner);
-  retentionCommands(program, runner);
-  auditCommands(program, runner);
-  clockCommands(program, runner);
-  dialerCommands(program, runner);
-  dialingCommands(program, runner);
-  contactLimitsCommands(program, runner);
-  importCommand(program, runner);
-  backupCommand(program, runner);
-  restoreCommand(program, runner);
-  migrateCommand(program, runner);
-  shardCommands(program, runner);
-  checkCommand(program, runner);
+  const groups = [
+    ...[directoryCommands, userCommands, keyCommands, sessionCommands, contactCommands, doNotCallCommands, callingHoursCommands],
+    ...[numbersCommands, retentionCommands, auditCommands, clockCommands, dialerCommands, dialingCommands, contactLimitsCommands],
+    ...[importCommand, backupCommand, restoreCommand, migrateCommand, shardCommands, checkCommand],
+  ];
+  for (const add of groups) add(program, { withDatabase, withoutDatabase });
   return program;
 }
 
@@ -108,27 +92,13 @@ function readSettings(): Settings {
 }
 
 function createContext(settings: Settings, storage: Storage): AdminContext {
-  const ports = {
-    clock: systemClock,
-    randomness: systemRandomness,
-    passwords: argon2Passwords(systemRandomness),
-    throttle: storage.throttle,
-    stores: storage.stores,
-    identityProvider: null,
-    passwordSignIn: true,
-    serverName: URL.parse(process.env['PUBLIC_URL'] ?? '')?.hostname ?? '',
-    maxActiveKeys: readMaxActiveKeys(process.env),
-    adminCommand,
-    ...{ secretBox: noSecretBox, requiresSecondFactor: false },
-    onOutcome: () => undefined,
-    onStopped: () => undefined,
-    onDoNotCallAdded: () => undefined,
-    onRulesChanged: () => undefined,
-    onCallsLeft: () => undefined,
-  };
   return {
     ...settings,
-    ports,
+    ports: {
+      ...portsWithoutCore(storage),
+      serverName: URL.parse(process.env['PUBLIC_URL'] ?? '')?.hostname ?? '',
+      maxActiveKeys: readMaxActiveKeys(process.env),
+    },
     storage,
     caller: toOperator(process.env),
     configuredDays: readRetentionDays(process.env),

@@ -62,6 +62,9 @@ function findProgram(command: Command): { name: string } {
   return command.parent ? findProgram(command.parent) : { name: command.name() };
 }
 
+/** The ID in the examples. */
+export const exampleId = '01a20138-3d19-7da7-9907-3a9fb48fa32a';
+
 export const nameSchema = lineSchema(limits.name);
 
 /** A file can have thousands of errors, so a terminal shows only the first ones. */

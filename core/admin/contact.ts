@@ -11,13 +11,11 @@ import { entryJson } from './do-not-call.ts';
 export function contactCommands(program: Command, { withDatabase }: Runner): void {
   const contact = program.command('contact').description('export or erase data about a phone number');
   const exported = contact
-    .command('export')
-    .argument('<phone>')
+    .command('export <phone>')
     .description('show everything stored about a phone number; --json includes every field');
   withExamples(exported, 'contact export +493012345678', '--json contact export +493012345678').action(withDatabase(runExport));
   const erase = contact
-    .command('erase')
-    .argument('<phone>')
+    .command('erase <phone>')
     .description(
       'cancel queued calls to a phone number, and erase the number, name, time zone, variables and detail from all of its calls',
     );

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { ContactLimits, Pace, StopScope } from '#contract/protection/dialing.ts';
 import { contactLimitsSchema, paceSchema, stopDialingSchema } from '#contract/protection/dialing.ts';
+import { protectionScopes } from '#contract/protection/protection.ts';
 import { counted } from '#contract/text/count.ts';
 import { timestamp } from '#contract/text/text.ts';
 import { listStops, resumeDialing, stopDialing } from '../domain/calls/stops.ts';
@@ -8,10 +9,8 @@ import type { DialingStop } from '../domain/model.ts';
 import { Problem } from '../domain/problem.ts';
 import { setContactLimits, setPace, showContactLimits, showPace } from '../domain/protection/rules.ts';
 import { type AdminContext, oneLine, parseInput, type Runner, table, toNumber, withExamples } from './command-line.ts';
-import { findScope, type ScopeOptions, toReference, withScope } from './rules.ts';
+import { exampleAccount, findScope, type ScopeOptions, toReference, withScope } from './rules.ts';
 
-const kinds = ['partner', 'account', 'campaign'] as const;
-const account = '--account 01a20138-3d19-7da7-9907-3a9fb48fa32a';
 type Options = ScopeOptions & { server?: boolean };
 
 export function dialingCommands(program: Command, { withDatabase }: Runner): void {
@@ -19,25 +18,25 @@ export function dialingCommands(program: Command, { withDatabase }: Runner): voi
   const stop = withStopScope(dialing.command('stop').description('stop dialing. Once this has finished, no call leaves any core'))
     .option('--reason <text>', 'why, for everyone whose calls are stopped')
     .option('--cancel-queued-calls', 'also cancel the queued calls');
-  withExamples(stop, 'dialing stop --server', `dialing stop ${account} --reason "Wrong recording"`).action(withDatabase(runStop));
+  withExamples(stop, 'dialing stop --server', `dialing stop ${exampleAccount} --reason "Wrong recording"`).action(withDatabase(runStop));
   const resume = withStopScope(dialing.command('resume').description('resume dialing'));
   withExamples(resume, 'dialing resume --server').action(withDatabase(runResume));
   withExamples(dialing.command('list').description('list what is stopped'), 'dialing list').action(withDatabase(runList));
   const pace = withScope(dialing.command('pace').description('show or set how fast the calls of an account or campaign leave'), paced)
     .option('--per-second <n>', 'calls per second, from 0.1 to 1000; or "none"')
     .option('--live-calls <n>', 'calls that may be with the provider at the same time, from 1 to 100000; or "none"');
-  withExamples(pace, `dialing pace ${account} --per-second 1 --live-calls 20`).action(withDatabase(runPace));
+  withExamples(pace, `dialing pace ${exampleAccount} --per-second 1 --live-calls 20`).action(withDatabase(runPace));
 }
 
 function withStopScope(command: Command): Command {
-  return withScope(command.option('--server', 'the whole server'), kinds);
+  return withScope(command.option('--server', 'the whole server'));
 }
 
 async function findStopScope({ ports }: AdminContext, options: Options): Promise<{ scope: StopScope; id?: string; name: string }> {
-  const chosen = (['server', ...kinds] as const).filter((each) => options[each] !== undefined);
+  const chosen = (['server', ...protectionScopes] as const).filter((each) => options[each] !== undefined);
   if (chosen.length !== 1) throw new Problem('invalid', 'Specify exactly one of --server, --partner, --account, --campaign.');
   if (options.server) return { scope: 'server', name: 'the server' };
-  const { kind, id, name } = await findScope(ports, options, kinds);
+  const { kind, id, name } = await findScope(ports, options);
   return { scope: kind, id, name: `the ${kind} ${oneLine(name)}` };
 }
 
@@ -108,28 +107,25 @@ function readPace(name: keyof Pace, option: string, text: string | undefined, be
 
 export function contactLimitsCommands(program: Command, { withDatabase }: Runner): void {
   const limits = program.command('contact-limits').description('manage how often one number may be called');
-  const set = withScope(
-    limits.command('set').description('set how often the calls of a partner, account or campaign may reach one number'),
-    kinds,
-  )
+  const set = withScope(limits.command('set').description('set how often the calls of a partner, account or campaign may reach one number'))
     .option('--calls <n>', 'maximum number of calls to one number, from 1 to 100')
     .option('--days <n>', 'number of days in which these calls count, from 1 to 30')
     .option('--minutes-between <n>', 'minimum time between two calls to one number, in minutes, from 0 to 43200')
     .option('--none', 'remove the limits of this scope, so that those of its account or partner apply');
   withExamples(
     set,
-    `contact-limits set ${account} --calls 3 --days 1 --minutes-between 240`,
-    `contact-limits set ${account} --none`,
+    `contact-limits set ${exampleAccount} --calls 3 --days 1 --minutes-between 240`,
+    `contact-limits set ${exampleAccount} --none`,
   ).action(withDatabase(runSetLimits));
-  const list = withScope(limits.command('list').alias('show').description('show the limits of a partner, account or campaign'), kinds);
-  withExamples(list, `contact-limits list ${account}`).action(withDatabase(runListLimits));
+  const list = withScope(limits.command('list').alias('show').description('show the limits of a partner, account or campaign'));
+  withExamples(list, `contact-limits list ${exampleAccount}`).action(withDatabase(runListLimits));
 }
 
 type LimitOptions = ScopeOptions & { calls?: string; days?: string; minutesBetween?: string; none?: boolean };
 
 async function runSetLimits(context: AdminContext, options: LimitOptions): Promise<void> {
   const { ports, caller } = context;
-  const scope = toReference(await findScope(ports, options, kinds));
+  const scope = toReference(await findScope(ports, options));
   const { calls, days, minutesBetween, none = false } = options;
   const values = [calls, days, minutesBetween];
   if (none ? values.some((value) => value !== undefined) : values.some((value) => value === undefined))
@@ -147,7 +143,7 @@ async function runSetLimits(context: AdminContext, options: LimitOptions): Promi
 }
 
 async function runListLimits({ ports, caller, output }: AdminContext, options: ScopeOptions): Promise<void> {
-  const { limits, effective } = await showContactLimits(ports, caller.viewer, toReference(await findScope(ports, options, kinds)));
+  const { limits, effective } = await showContactLimits(ports, caller.viewer, toReference(await findScope(ports, options)));
   const inherited = limits === null && effective ? ` (from ${effective.from.kind} ${oneLine(effective.from.name)})` : '';
   output.answer(
     { limits, effective },

@@ -1,16 +1,12 @@
 import { type Command, Option } from 'commander';
-import { type OptOutScope, optOutScopes } from '#contract/protection/protection.ts';
+import { type OptOutScope, optOutScopes, type ProtectionScope, protectionScopes } from '#contract/protection/protection.ts';
 import { createAccount, createCampaign, createPartner, deleteManaged } from '../domain/directory/directory.ts';
 import { setOptOuts } from '../domain/protection/rules.ts';
-import { type AdminContext, nameSchema, parseInput, type Runner, shortName, table, withExamples } from './command-line.ts';
+import { type AdminContext, exampleId, nameSchema, parseInput, type Runner, shortName, table, withExamples } from './command-line.ts';
 import { findScope } from './rules.ts';
 
-const exampleId = '01a20138-3d19-7da7-9907-3a9fb48fa32a';
-
-type Kind = 'partner' | 'account' | 'campaign';
-
 /** @property empty what it can't have if it's to be deleted @property owner what it belongs to */
-const kinds: Record<Kind, { description: string; example: string; owner: 'partner' | 'account' | null; empty: string }> = {
+const kinds: Record<ProtectionScope, { description: string; example: string; owner: 'partner' | 'account' | null; empty: string }> = {
   partner: {
     ...{ description: 'manage partners: resellers that own accounts', example: 'Northwind Voice', owner: null },
     empty: 'no accounts, users, API keys or do-not-call numbers',
@@ -31,17 +27,17 @@ const kinds: Record<Kind, { description: string; example: string; owner: 'partne
 
 export function directoryCommands(program: Command, runner: Runner): void {
   const { withDatabase } = runner;
-  for (const kind of ['partner', 'account', 'campaign'] as const) {
+  for (const kind of protectionScopes) {
     const { description, example, owner, empty } = kinds[kind];
     const a = kind === 'account' ? 'an account' : `a ${kind}`;
     const parent = program.command(kind).description(description);
-    const create = parent.command('create').alias('add').argument('<name>').description(`create ${a}`);
+    const create = parent.command('create <name>').alias('add').description(`create ${a}`);
     if (owner) create.requiredOption(`--${owner} <id>`, `ID of the ${owner} that owns the ${kind}`);
     withExamples(create, `${kind} create "${example}"${owner ? ` --${owner} ${exampleId}` : ''}`).action(
       withDatabase((context, name: string, options: OwnerOptions) => runCreate(context, kind, name, options), 'fill'),
     );
     if (kind === 'account') optOutsCommand(parent, runner);
-    const remove = parent.command('delete').argument('<id>').description(`delete ${a} that has ${empty}`);
+    const remove = parent.command('delete <id>').description(`delete ${a} that has ${empty}`);
     withExamples(remove, `${kind} delete ${exampleId}`).action(withDatabase((context, id: string) => runDelete(context, kind, id)));
     const list = parent.command('list').description(`list all ${kind}s`);
     withExamples(list, `${kind} list`, `--json ${kind} list`).action(withDatabase((context) => runList(context, kind)));
@@ -50,7 +46,7 @@ export function directoryCommands(program: Command, runner: Runner): void {
 
 type OwnerOptions = { partner?: string; account?: string };
 
-async function runCreate(context: AdminContext, kind: Kind, text: string, options: OwnerOptions): Promise<void> {
+async function runCreate(context: AdminContext, kind: ProtectionScope, text: string, options: OwnerOptions): Promise<void> {
   const { ports, caller, output } = context;
   const { owner } = kinds[kind];
   const ownerId = owner === null ? '' : (await findScope(ports, options, [owner])).id;
@@ -59,7 +55,7 @@ async function runCreate(context: AdminContext, kind: Kind, text: string, option
   output.answer({ [kind]: { id, name, ...(owner && { [`${owner}Id`]: ownerId }) } }, `Created ${kind} ${name}: ${id}`);
 }
 
-async function runList({ ports, output }: AdminContext, kind: Kind): Promise<void> {
+async function runList({ ports, output }: AdminContext, kind: ProtectionScope): Promise<void> {
   const { owner: ownerKind } = kinds[kind];
   const all = await ports.stores.directory.all(kind);
   const json = all.map(({ owner, ...entity }) => ({ ...entity, ...(owner && { [`${ownerKind}Id`]: owner.id }) }));
@@ -73,7 +69,7 @@ async function runList({ ports, output }: AdminContext, kind: Kind): Promise<voi
   output.answer({ [`${kind}s`]: json }, table(head, rows));
 }
 
-async function runDelete({ ports, caller, output }: AdminContext, kind: Kind, id: string): Promise<void> {
+async function runDelete({ ports, caller, output }: AdminContext, kind: ProtectionScope, id: string): Promise<void> {
   await findScope(ports, { [kind]: id }, [kind]);
   const { name } = await deleteManaged(ports, caller, kind, id);
   output.answer({ deleted: { kind, id, name } }, `Deleted ${kind} ${name}: ${id}`);
@@ -81,8 +77,7 @@ async function runDelete({ ports, caller, output }: AdminContext, kind: Kind, id
 
 function optOutsCommand(account: Command, { withDatabase }: Runner): void {
   const optOuts = account
-    .command('opt-outs')
-    .argument('<id>')
+    .command('opt-outs <id>')
     .addOption(new Option('--for <scope>', 'where an opt-out applies').choices(optOutScopes).makeOptionMandatory())
     .description(
       "set whether opt-outs during the account's calls apply to this account only (the default) or to all of its partner's accounts",

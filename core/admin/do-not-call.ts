@@ -16,35 +16,33 @@ import { addNumbers, findNumbers, importNumbers, liftNumber, type NumberImportRe
 import { isCountry, notACountry } from '../domain/protection/numbers.ts';
 import { type AdminContext, nameSchema, type Output, parseInput, type Runner, shortName, table, withExamples } from './command-line.ts';
 import { createSkippedLines, openInput } from './files.ts';
-import { findScope, type ScopeOptions, withScope } from './rules.ts';
-
-const kinds = ['account', 'partner'] as const;
-const account = '--account 01a20138-3d19-7da7-9907-3a9fb48fa32a';
+import { exampleAccount, findScope, ownerKinds, type ScopeOptions, withScope } from './rules.ts';
 
 export function doNotCallCommands(program: Command, { withDatabase }: Runner): void {
   const list = program
     .command('do-not-call')
     .description('manage the numbers that an account, or all accounts of a partner, must not call');
-  const add = withScope(list.command('add').argument('<phone>').description('add a number; queued calls to it end as blocked'), kinds)
+  const add = withScope(list.command('add <phone>').description('add a number; queued calls to it end as blocked'), ownerKinds)
     .option('--reason <reason>', 'asked, complaint, wrong-number or imported', 'asked')
     .option('--note <text>', 'a note for administrators')
     .option('--until <date>', 'last day of the entry, in UTC, such as 2027-01-31 (default: never ends)');
-  withExamples(add, `do-not-call add +493012345678 ${account} --reason complaint`).action(withDatabase(runAdd));
-  const remove = withScope(list.command('remove').argument('<phone>').description('allow calls to a number again'), kinds).requiredOption(
+  withExamples(add, `do-not-call add +493012345678 ${exampleAccount} --reason complaint`).action(withDatabase(runAdd));
+  const remove = withScope(list.command('remove <phone>').description('allow calls to a number again'), ownerKinds).requiredOption(
     '--reason <text>',
     'why it may be called again; kept in the audit log',
   );
-  withExamples(remove, `do-not-call remove +493012345678 ${account} --reason "Asked for a call"`).action(withDatabase(runRemove));
-  const show = withScope(list.command('list').description('list the numbers, newest first'), kinds)
+  withExamples(remove, `do-not-call remove +493012345678 ${exampleAccount} --reason "Asked for a call"`).action(withDatabase(runRemove));
+  const show = withScope(list.command('list').description('list the numbers, newest first'), ownerKinds)
     .option('--search <start>', 'only numbers that start with these digits')
     .option('--after <cursor>', 'continue after the page that returned this nextCursor');
-  withExamples(show, `do-not-call list ${account}`, `--json do-not-call list ${account} --search +4930`).action(withDatabase(runList));
+  withExamples(show, `do-not-call list ${exampleAccount}`, `--json do-not-call list ${exampleAccount} --search +4930`).action(
+    withDatabase(runList),
+  );
   const load = withScope(
     list
-      .command('import')
-      .argument('<file>')
+      .command('import <file>')
       .description('add all numbers in a file: one on each line, a CSV file with a header, or a list exported from the console'),
-    kinds,
+    ownerKinds,
   )
     .option('--country <code>', 'country of numbers without a country code, such as DE')
     .option(
@@ -62,15 +60,15 @@ export function doNotCallCommands(program: Command, { withDatabase }: Runner): v
   );
   withExamples(
     load,
-    `do-not-call import numbers.csv ${account} --country DE`,
-    `do-not-call import contacts.csv ${account} --column Phone --column Mobile --skip-invalid fix.csv`,
+    `do-not-call import numbers.csv ${exampleAccount} --country DE`,
+    `do-not-call import contacts.csv ${exampleAccount} --column Phone --column Mobile --skip-invalid fix.csv`,
   ).action(withDatabase(runImport));
 }
 
 type AddOptions = ScopeOptions & { reason: string; note?: string; until?: string };
 
 async function runAdd({ ports, caller, output }: AdminContext, phone: string, options: AddOptions): Promise<void> {
-  const scope = await findScope(ports, options, kinds);
+  const scope = await findScope(ports, options, ownerKinds);
   const number = parsePhone(phone);
   const reason: DoNotCallReason = parseInput(doNotCallReasonSchema, options.reason, '--reason');
   const note = options.note === undefined ? undefined : parseInput(nameSchema, options.note, '--note');
@@ -97,7 +95,7 @@ async function runRemove(
   phone: string,
   options: ScopeOptions & { reason: string },
 ): Promise<void> {
-  const scope = await findScope(ports, options, kinds);
+  const scope = await findScope(ports, options, ownerKinds);
   const number = parsePhone(phone);
   const reason = parseInput(nameSchema, options.reason, '--reason');
   await liftNumber(ports, caller, (await findEntry(ports, scope, number)).id, reason);
@@ -119,7 +117,7 @@ function parsePhone(text: string): string {
 }
 
 async function runList({ ports, output }: AdminContext, options: ScopeOptions & { search?: string; after?: string }): Promise<void> {
-  const { owner } = await findScope(ports, options, kinds);
+  const { owner } = await findScope(ports, options, ownerKinds);
   const access: ProtectionAccess =
     owner.accountId === null ? { kind: 'partner', partnerId: owner.partnerId } : { kind: 'account', accountId: owner.accountId };
   const { items, nextCursor } = await findNumbers(ports, access, options.search ?? '', options.after ?? null);
@@ -148,7 +146,7 @@ type ImportOptions = ScopeOptions & { country?: string; column?: string[]; skipI
 
 async function runImport(context: AdminContext, path: string, options: ImportOptions): Promise<boolean> {
   const { ports, caller, output, resolveFile } = context;
-  const scope = await findScope(ports, options, kinds);
+  const scope = await findScope(ports, options, ownerKinds);
   const country =
     options.country === undefined
       ? undefined

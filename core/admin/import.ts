@@ -7,8 +7,7 @@ import { readJson } from './files.ts';
 
 export function importCommand(program: Command, { withDatabase }: Runner): void {
   const command = program
-    .command('import')
-    .argument('<file>')
+    .command('import <file>')
     .description(
       'create and update partners, accounts, campaigns and users from a JSON file, and disable users; if interrupted, run it again to finish',
     );

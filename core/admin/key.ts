@@ -15,7 +15,17 @@ import type { ApiKey } from '../domain/model.ts';
 import { Problem } from '../domain/problem.ts';
 import { adminCommand } from '../program.ts';
 import { explainDatabaseError } from '../storage/engine/errors.ts';
-import { type AdminContext, oneLine, parseInput, type Runner, shortName, table, toNumber, withExamples } from './command-line.ts';
+import {
+  type AdminContext,
+  exampleId,
+  oneLine,
+  parseInput,
+  type Runner,
+  shortName,
+  table,
+  toNumber,
+  withExamples,
+} from './command-line.ts';
 import { findUser } from './user.ts';
 
 export function keyCommands(program: Command, { withDatabase }: Runner): void {
@@ -28,8 +38,7 @@ export function keyCommands(program: Command, { withDatabase }: Runner): void {
     .description('list the newest keys');
   withExamples(list, 'key list', 'key list --owner ada@example.com --search crm', '--json key list --all').action(withDatabase(runList));
   const revoke = key
-    .command('revoke')
-    .argument('[ids...]')
+    .command('revoke [ids...]')
     .option('--value-from-stdin', 'read the value of the key to revoke (for example, a leaked key) from standard input')
     .option('--from <file>', 'revoke the keys whose IDs or values are in this file, one per line; - reads standard input')
     .option('--cancel-queued-calls', 'also cancel queued calls that the keys placed')
@@ -37,7 +46,7 @@ export function keyCommands(program: Command, { withDatabase }: Runner): void {
     .option('--note <text>', 'a note on the reason, in one line')
     .description('revoke keys, immediately and permanently');
   const examples = [
-    'key revoke 01a20138-3d19-7da7-9907-3a9fb48fa32a --cancel-queued-calls',
+    `key revoke ${exampleId} --cancel-queued-calls`,
     'key revoke --value-from-stdin < leaked.txt',
     'key revoke --from leaked-keys.txt',
   ];
@@ -52,16 +61,15 @@ export function keyCommands(program: Command, { withDatabase }: Runner): void {
     })
     .action(withDatabase(runRevoke));
   const limit = key
-    .command('limit')
-    .argument('<id>')
+    .command('limit <id>')
     .option('--addresses <list>', 'accept the key only from these addresses and networks, separated by commas; "any" removes this limit')
     .option('--calls-per-day <number>', 'maximum number of calls per day in the time zone of the key; "any" removes this limit')
     .description('limit a key to addresses and to a number of calls per day');
   withExamples(
     limit,
-    'key limit 01a20138-3d19-7da7-9907-3a9fb48fa32a --addresses 192.0.2.0/24,2001:db8::/32',
-    'key limit 01a20138-3d19-7da7-9907-3a9fb48fa32a --calls-per-day 1000',
-    'key limit 01a20138-3d19-7da7-9907-3a9fb48fa32a --addresses any --calls-per-day any',
+    `key limit ${exampleId} --addresses 192.0.2.0/24,2001:db8::/32`,
+    `key limit ${exampleId} --calls-per-day 1000`,
+    `key limit ${exampleId} --addresses any --calls-per-day any`,
   )
     .hook('preAction', () => {
       const { addresses, callsPerDay } = limit.opts<LimitOptions>();

@@ -2,36 +2,33 @@ import type { Command } from 'commander';
 import { z } from 'zod';
 import { type HoursRule, hoursRulesSchema } from '#contract/protection/calling-hours.ts';
 import { countrySchema, type NumberRules, restrictedKinds } from '#contract/protection/numbers.ts';
-import type { ProtectionScope } from '#contract/protection/protection.ts';
+import { type ProtectionScope, protectionScopes } from '#contract/protection/protection.ts';
 import { counted } from '#contract/text/count.ts';
 import type { RuleScope } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { type Reference, setHours, setNumberRules, showHours, showNumberRules } from '../domain/protection/rules.ts';
-import { type AdminContext, oneLine, parseInput, type Runner, table, withExamples } from './command-line.ts';
+import { type AdminContext, exampleId, oneLine, parseInput, type Runner, table, withExamples } from './command-line.ts';
 import { readJson } from './files.ts';
 
-const hoursKinds = ['partner', 'account', 'campaign'] as const;
-const examplePartner = '--partner 01a20138-3d19-7da7-9907-3a9fb48fa32a';
+const examplePartner = `--partner ${exampleId}`;
 
 export function callingHoursCommands(program: Command, { withDatabase }: Runner): void {
   const hours = program.command('calling-hours').description('manage calling hours: when people may be called, in their local time');
   const set = withScope(
     hours
-      .command('set')
-      .argument('<file>')
+      .command('set <file>')
       .description('replace all rules of a partner, account or campaign with those in a JSON file; [] removes them'),
-    hoursKinds,
   );
   withExamples(set, `calling-hours set hours.json ${examplePartner}`).action(withDatabase(runSetHours));
-  const list = withScope(hours.command('list').alias('show').description('show the rules of a partner, account or campaign'), hoursKinds);
+  const list = withScope(hours.command('list').alias('show').description('show the rules of a partner, account or campaign'));
   withExamples(list, `calling-hours list ${examplePartner}`, `--json calling-hours list ${examplePartner}`).action(
     withDatabase(runListHours),
   );
 }
 
 async function runSetHours({ ports, caller, output, resolveFile }: AdminContext, path: string, options: ScopeOptions): Promise<void> {
-  const scope = await findScope(ports, options, hoursKinds);
+  const scope = await findScope(ports, options);
   const file = resolveFile(path);
   const rules = parseInput(hoursRulesSchema, await readJson(file), file);
   await setHours(ports, caller, toReference(scope), rules);
@@ -46,7 +43,7 @@ async function runSetHours({ ports, caller, output, resolveFile }: AdminContext,
 }
 
 async function runListHours({ ports, caller, output }: AdminContext, options: ScopeOptions): Promise<void> {
-  const scope = await findScope(ports, options, hoursKinds);
+  const scope = await findScope(ports, options);
   const { rules, inherited } = await showHours(ports, caller.viewer, toReference(scope));
   output.answer({ rules, inherited }, describeHours(rules, inherited));
 }
@@ -64,30 +61,31 @@ function rulesTable(rules: readonly HoursRule[]): string {
   return table(['NUMBERS', 'DAYS', 'HOURS'], rows);
 }
 
-const kinds = ['account', 'partner'] as const;
-const account = '--account 01a20138-3d19-7da7-9907-3a9fb48fa32a';
+/** Number rules and do-not-call lists don't exist for campaigns. */
+export const ownerKinds = ['account', 'partner'] as const;
+export const exampleAccount = `--account ${exampleId}`;
 
 export function numbersCommands(program: Command, { withDatabase }: Runner): void {
   const numbers = program.command('numbers').description('manage which countries and kinds of numbers may be called');
   const set = withScope(
     numbers.command('set').description('change which numbers an account, or all accounts of a partner, may call'),
-    kinds,
+    ownerKinds,
   )
     .option('--countries <codes>', 'country codes, such as DE,AT; or "all", or "inherit"')
     .option(
       '--kinds <kinds>',
       `kinds of numbers to allow, of those refused by default (${restrictedKinds.join(',')}); or "none", or "inherit"`,
     );
-  withExamples(set, `numbers set ${account} --countries DE,AT --kinds none`).action(withDatabase(runSetNumbers));
-  const show = withScope(numbers.command('show').description('show which numbers an account or partner may call'), kinds);
-  withExamples(show, `numbers show ${account}`).action(withDatabase(runShowNumbers));
+  withExamples(set, `numbers set ${exampleAccount} --countries DE,AT --kinds none`).action(withDatabase(runSetNumbers));
+  const show = withScope(numbers.command('show').description('show which numbers an account or partner may call'), ownerKinds);
+  withExamples(show, `numbers show ${exampleAccount}`).action(withDatabase(runShowNumbers));
 }
 
 type SetOptions = ScopeOptions & { countries?: string; kinds?: string };
 
 async function runSetNumbers(context: AdminContext, options: SetOptions): Promise<void> {
   const { ports, caller } = context;
-  const scope = await findScope(ports, options, kinds);
+  const scope = await findScope(ports, options, ownerKinds);
   const change: Partial<NumberRules> = {
     ...(options.countries !== undefined && { countries: readList(options.countries, 'all', z.array(countrySchema), '--countries') }),
     ...(options.kinds !== undefined && { kinds: readList(options.kinds, 'none', z.array(z.enum(restrictedKinds)), '--kinds') }),
@@ -106,7 +104,7 @@ function readList<Item>(text: string, empty: string, schema: z.ZodType<Item[]>, 
 }
 
 async function runShowNumbers({ ports, caller, output }: AdminContext, options: ScopeOptions): Promise<void> {
-  const { scope, ...numbers } = await showNumberRules(ports, caller.viewer, toReference(await findScope(ports, options, kinds)));
+  const { scope, ...numbers } = await showNumberRules(ports, caller.viewer, toReference(await findScope(ports, options, ownerKinds)));
   const { countries, kinds: allowed } = numbers.effective;
   const lines = [
     `Countries: ${countries.length === 0 ? 'all' : countries.join(', ')}${numbers.countries === null ? ' (inherited)' : ''}`,
@@ -117,13 +115,17 @@ async function runShowNumbers({ ports, caller, output }: AdminContext, options: 
 
 export type ScopeOptions = { account?: string; partner?: string; campaign?: string };
 
-export function withScope(command: Command, kinds: readonly ProtectionScope[]): Command {
+export function withScope(command: Command, kinds: readonly ProtectionScope[] = protectionScopes): Command {
   for (const kind of kinds) command.option(`--${kind} <id>`, `ID of the ${kind}`);
   return command;
 }
 
 /** Finds the scope that the options select. @throws Problem `invalid` unless there's exactly one option, or `not-found` */
-export async function findScope(ports: Ports, options: ScopeOptions, kinds: readonly ProtectionScope[]): Promise<RuleScope> {
+export async function findScope(
+  ports: Ports,
+  options: ScopeOptions,
+  kinds: readonly ProtectionScope[] = protectionScopes,
+): Promise<RuleScope> {
   const chosen = kinds.filter((kind) => options[kind] !== undefined);
   const [kind] = chosen;
   if (kind === undefined || chosen.length > 1)

@@ -20,14 +20,23 @@ import type { DeletionImpact, ListedUser, User } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { adminCommand } from '../program.ts';
-import { type AdminContext, nameSchema, type Output, parseInput, type Runner, shortName, table, withExamples } from './command-line.ts';
+import {
+  type AdminContext,
+  exampleId,
+  nameSchema,
+  type Output,
+  parseInput,
+  type Runner,
+  shortName,
+  table,
+  withExamples,
+} from './command-line.ts';
 
 export function userCommands(program: Command, { withDatabase }: Runner): void {
   const user = program.command('user').description('manage users, who sign in to the console');
   const create = user
-    .command('create')
+    .command('create <email>')
     .alias('add')
-    .argument('<email>')
     .requiredOption('--name <name>', 'display name')
     .addOption(typeOption().makeOptionMandatory())
     .option(...accountOption)
@@ -39,19 +48,14 @@ export function userCommands(program: Command, { withDatabase }: Runner): void {
     'user create stan@example.com --name "Stan Staff" --type staff',
     `user create ada@example.com --name "Ada Byrne" --type account --account ${exampleId}`,
   ).action(withDatabase(runCreate, 'fill'));
-
   const list = user.command('list').description('list all users');
   withExamples(list, 'user list', '--json user list').action(withDatabase(runList));
-
-  const show = user.command('show').argument('<email>').description('show a user and their API keys');
+  const show = user.command('show <email>').description('show a user and their API keys');
   withExamples(show, 'user show ada@example.com').action(withDatabase(runShow));
-
-  const rename = user.command('rename').argument('<email>').argument('<name>').description("change a user's display name");
-  withExamples(rename, 'user rename ada@example.com "Ada King"').action(withDatabase(runRename));
-
+  const rename = user.command('rename <email> <name>').description("change a user's display name");
+  withExamples(rename, 'user rename ada@example.com "Ada King"').action(withDatabase(onUser(runRename)));
   const move = user
-    .command('move')
-    .argument('<email>')
+    .command('move <email>')
     .addOption(typeOption())
     .option(...accountOption)
     .option(...partnerOption)
@@ -61,52 +65,38 @@ export function userCommands(program: Command, { withDatabase }: Runner): void {
     `user move ada@example.com --account ${exampleId}`,
     `user move ada@example.com --type partner --partner ${exampleId}`,
     'user move ada@example.com --type staff',
-  ).action(withDatabase(runMove));
-
-  const disable = user
-    .command('disable')
-    .argument('<email>')
-    .description('block a user and their API keys immediately, and end their sessions');
-  withExamples(disable, 'user disable ada@example.com').action(withDatabase(runDisable));
-
-  const enable = user.command('enable').argument('<email>').description('re-enable a disabled user and their API keys');
-  withExamples(enable, 'user enable ada@example.com').action(withDatabase(runEnable));
-
+  ).action(withDatabase(onUser(runMove)));
+  const disable = user.command('disable <email>').description('block a user and their API keys immediately, and end their sessions');
+  withExamples(disable, 'user disable ada@example.com').action(withDatabase(onUser(runDisable)));
+  const enable = user.command('enable <email>').description('re-enable a disabled user and their API keys');
+  withExamples(enable, 'user enable ada@example.com').action(withDatabase(onUser(runEnable)));
   const password = user
-    .command('password')
-    .argument('<email>')
+    .command('password <email>')
     .option(...passwordOption)
     .description("reset a user's password and end their sessions");
-  withExamples(password, 'user password ada@example.com').action(withDatabase(runPassword));
-
+  withExamples(password, 'user password ada@example.com').action(withDatabase(onUser(runPassword)));
   const secondFactor = user.command('second-factor').description("manage users' second factors at sign-in");
   const resetFactor = secondFactor
-    .command('reset')
-    .argument('<email>')
+    .command('reset <email>')
     .description('remove the second factor of a user who has lost it, and end their sessions');
-  withExamples(resetFactor, 'user second-factor reset ada@example.com').action(withDatabase(runResetSecondFactor));
-
+  withExamples(resetFactor, 'user second-factor reset ada@example.com').action(withDatabase(onUser(runResetSecondFactor)));
   const link = user.command('link').description('manage links between users and their identities at the OpenID Connect provider');
   const links = link.command('list').description('list all links');
   withExamples(links, 'user link list', '--json user link list').action(withDatabase(runListLinks));
   const unlink = link
-    .command('remove')
-    .argument('<email>')
+    .command('remove <email>')
     .description('unlink a user and end their sessions; the next sign-in with the provider links the user again, by email address');
-  withExamples(unlink, 'user link remove ada@example.com').action(withDatabase(runUnlink));
-
+  withExamples(unlink, 'user link remove ada@example.com').action(withDatabase(onUser(runUnlink)));
   const remove = user
-    .command('delete')
-    .argument('<email>')
+    .command('delete <email>')
     .option('--cancel-queued-calls', "also cancel queued calls that the user's API keys placed")
     .description('delete a user and their API keys and sessions');
-  withExamples(remove, 'user delete ada@example.com --cancel-queued-calls').action(withDatabase(runDelete));
+  withExamples(remove, 'user delete ada@example.com --cancel-queued-calls').action(withDatabase(onUser(runDelete)));
 }
 
 /** There's no limit on rows, because someone at a terminal can stop the command. */
 const unlimited = Number.MAX_SAFE_INTEGER;
 
-const exampleId = '01a20138-3d19-7da7-9907-3a9fb48fa32a';
 const typeOption = () => new Option('--type <type>', 'what the user can see and do').choices(userTypes);
 const accountOption = ['--account <id>', 'account of an account user, or the only account that a partner user can access'] as const;
 const partnerOption = ['--partner <id>', 'partner of a partner user'] as const;
@@ -147,35 +137,30 @@ async function runShow({ ports, output }: AdminContext, email: string): Promise<
   output.answer({ user: shownJson(shown) }, formatUser(shown));
 }
 
-async function runRename({ ports, caller, output }: AdminContext, email: string, name: string): Promise<void> {
-  const user = await findUser(ports, email);
+async function runRename({ ports, caller, output }: AdminContext, user: User, name: string): Promise<void> {
   const renamed = await changeUser(ports, caller, user, { name: parseInput(nameSchema, name, 'NAME') });
   output.answer({ user: userJson(renamed) }, `Renamed ${user.email} to ${renamed.name}.`);
 }
 
-async function runMove({ ports, caller, output }: AdminContext, email: string, options: PlaceOptions & { type?: UserType }): Promise<void> {
-  const user = await findUser(ports, email);
+async function runMove({ ports, caller, output }: AdminContext, user: User, options: PlaceOptions & { type?: UserType }): Promise<void> {
   const place = { userType: options.type ?? user.userType, accountId: options.account ?? null, partnerId: options.partner ?? null };
   const moved = await changeUser(ports, caller, user, place);
   const of = belongsTo(moved);
   output.answer({ user: userJson(moved) }, `Changed ${user.email} to type ${moved.userType}${of === '' ? '' : ` in ${of}`}.`);
 }
 
-async function runDisable({ ports, caller, output }: AdminContext, email: string): Promise<void> {
-  const user = await findUser(ports, email);
+async function runDisable({ ports, caller, output }: AdminContext, user: User): Promise<void> {
   const sessions = await disableUser(ports, caller, user);
   const text = `Disabled ${user.email} and ended ${counted(sessions, 'session')}. Calls already queued with their API keys will still be dialed.`;
   output.answer({ user: userJson(user), sessions }, text);
 }
 
-async function runEnable({ ports, caller, output }: AdminContext, email: string): Promise<void> {
-  const user = await findUser(ports, email);
+async function runEnable({ ports, caller, output }: AdminContext, user: User): Promise<void> {
   await enableUser(ports, caller, user);
   output.answer({ user: userJson(user) }, `Enabled ${user.email}. They can sign in, and their API keys work again.`);
 }
 
-async function runPassword(context: AdminContext, email: string, options: PasswordOptions): Promise<void> {
-  const user = await findUser(context.ports, email);
+async function runPassword(context: AdminContext, user: User, options: PasswordOptions): Promise<void> {
   const { password } = await resetPassword(context.ports, context.caller, user, await readPassword(context, options));
   answerWithPassword(context.output, user, password, `Reset the password for ${user.email} and ended their sessions.`);
 }
@@ -187,24 +172,26 @@ async function runListLinks({ ports, output }: AdminContext): Promise<void> {
   output.answer({ links: json }, table(['EMAIL', 'LINKED', 'ISSUER', 'SUBJECT'], rows));
 }
 
-async function runResetSecondFactor({ ports, caller, output }: AdminContext, email: string): Promise<void> {
-  const user = await findUser(ports, email);
+async function runResetSecondFactor({ ports, caller, output }: AdminContext, user: User): Promise<void> {
   const sessions = await resetSecondFactor(ports, caller, user);
   const text = `Reset the second factor of ${user.email} and ended ${counted(sessions, 'session')}. The user can now sign in with just a password.`;
   output.answer({ user: userJson(user), sessions }, text);
 }
 
-async function runUnlink({ ports, caller, output }: AdminContext, email: string): Promise<void> {
-  const user = await findUser(ports, email);
+async function runUnlink({ ports, caller, output }: AdminContext, user: User): Promise<void> {
   await unlinkUser(ports, caller, user);
   output.answer({ user: userJson(user) }, `Unlinked ${user.email} and ended their sessions.`);
 }
 
-async function runDelete({ ports, caller, output }: AdminContext, email: string, options: { cancelQueuedCalls?: true }): Promise<void> {
-  const user = await findUser(ports, email);
+async function runDelete({ ports, caller, output }: AdminContext, user: User, options: { cancelQueuedCalls?: true }): Promise<void> {
   const deleted = await deleteUser(ports, caller, user, options.cancelQueuedCalls ?? false);
   const text = `Deleted ${user.email}, including ${counted(deleted.apiKeys, 'API key')} and ${counted(deleted.sessions, 'session')}.`;
   output.answer({ user: userJson(user), ...deleted }, text);
+}
+
+/** Makes a command's first argument, an email address, the user who has it. @throws Problem `not-found` */
+function onUser<Input extends unknown[]>(run: (context: AdminContext, user: User, ...input: Input) => Promise<void>) {
+  return async (context: AdminContext, email: string, ...input: Input) => run(context, await findUser(context.ports, email), ...input);
 }
 
 /** @throws Problem `not-found` */
@@ -232,22 +219,21 @@ function answerWithPassword(output: Output, user: User, password: string | null,
 
 export function sessionCommands(program: Command, { withDatabase }: Runner): void {
   const session = program.command('session').description('manage the sessions of signed-in users');
-  const revoke = session.command('revoke').argument('<email>').description("end all of a user's sessions");
-  withExamples(revoke, 'session revoke ada@example.com').action(withDatabase(runRevokeSessions));
+  const revoke = session.command('revoke <email>').description("end all of a user's sessions");
+  withExamples(revoke, 'session revoke ada@example.com').action(withDatabase(onUser(runRevokeSessions)));
 }
 
-async function runRevokeSessions({ ports, caller: { actor }, output }: AdminContext, email: string): Promise<void> {
-  const user = await findUser(ports, email);
+async function runRevokeSessions({ ports, caller: { actor }, output }: AdminContext, user: User): Promise<void> {
   const event = userEvent(ports, actor, 'session.revoked', user);
   const sessions = await ports.stores.sessions.endAll(event);
   output.answer({ user: userJson(user), sessions }, `Ended ${counted(sessions, 'session')} for ${user.email}.`);
 }
 
-export function userJson({ id, email, name, userType, account, partner }: User) {
+function userJson({ id, email, name, userType, account, partner }: User) {
   return { id, email: readableEmail(email), name, userType, accountId: account?.id ?? null, partnerId: partner?.id ?? null };
 }
 
-export function listedJson({ createdAt, lastSignInAt, disabledAt, ...user }: ListedUser) {
+function listedJson({ createdAt, lastSignInAt, disabledAt, ...user }: ListedUser) {
   return {
     ...userJson(user),
     createdAt: timestamp(createdAt),
@@ -259,12 +245,10 @@ export function listedJson({ createdAt, lastSignInAt, disabledAt, ...user }: Lis
   };
 }
 
-type KeyQuota = { active: number; max: number };
-
 /** @property recoveryCodes how many the user hasn't used yet */
-type ShownUser = { user: ListedUser; impact: DeletionImpact; quota: KeyQuota; recoveryCodes: number };
+type ShownUser = { user: ListedUser; impact: DeletionImpact; quota: { active: number; max: number }; recoveryCodes: number };
 
-export function shownJson({ user, impact: { apiKeys, sessions }, quota: { active, max }, recoveryCodes }: ShownUser) {
+function shownJson({ user, impact: { apiKeys, sessions }, quota: { active, max }, recoveryCodes }: ShownUser) {
   const keys = apiKeys.map(({ id, name, lastUsedAt, queuedCalls }) => ({
     ...{ id, name, queuedCalls },
     lastUsedAt: lastUsedAt && timestamp(lastUsedAt),
@@ -272,7 +256,7 @@ export function shownJson({ user, impact: { apiKeys, sessions }, quota: { active
   return { ...listedJson(user), recoveryCodes, apiKeys: keys, activeApiKeys: active, maxActiveApiKeys: max, sessions };
 }
 
-export function toRow(user: ListedUser): string[] {
+function toRow(user: ListedUser): string[] {
   const { email, name, userType, apiKeys, lastSignInAt, disabledAt } = user;
   const lastSignIn = lastSignInAt ? timestamp(lastSignInAt) : 'Never';
   return [
@@ -285,11 +269,11 @@ export function toRow(user: ListedUser): string[] {
   ];
 }
 
-export function belongsTo({ partner, account }: User): string {
+function belongsTo({ partner, account }: User): string {
   return [partner, account].flatMap((of) => (of ? [shortName(of.name)] : [])).join(' / ');
 }
 
-export function formatUser({ user, impact: { apiKeys, sessions }, quota: { active, max }, recoveryCodes }: ShownUser): string {
+function formatUser({ user, impact: { apiKeys, sessions }, quota: { active, max }, recoveryCodes }: ShownUser): string {
   const facts = [
     ['ID', user.id],
     ['Name', user.name],

@@ -1,11 +1,10 @@
 import type { UserType } from '#contract/console/common.ts';
+import { portsWithoutCore } from '../../core/admin/ports.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createAccount, createCampaign, createPartner } from '../../core/domain/directory/directory.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
 import type { Ports } from '../../core/domain/ports.ts';
-import { argon2Passwords } from '../../core/server/passwords.ts';
-import { noSecretBox } from '../../core/server/sealed-secrets.ts';
-import { systemClock, systemRandomness } from '../../core/server/start/system.ts';
+import { systemClock } from '../../core/server/start/system.ts';
 import { type DatabaseLocation, parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { openStorage, type Storage, unobserved } from '../../core/storage/storage.ts';
 
@@ -20,21 +19,7 @@ export async function openPorts(
 ): Promise<{ ports: Ports; storage: Storage }> {
   const storage = openStorage(location, clock, unobserved);
   await storage.migrate();
-  const ports = {
-    ...{ clock, randomness: systemRandomness, passwords: argon2Passwords(systemRandomness) },
-    ...{ stores: storage.stores, throttle: storage.throttle, identityProvider: null, passwordSignIn: true, maxActiveKeys: 1_000 },
-    adminCommand: 'npm run admin --',
-    ...{
-      onOutcome: () => undefined,
-      onStopped: () => undefined,
-      onDoNotCallAdded: () => undefined,
-      onRulesChanged: () => undefined,
-      onCallsLeft: () => undefined,
-    },
-    ...{ serverName: '', secretBox: noSecretBox, requiresSecondFactor: false },
-    ...others,
-  };
-  return { ports, storage };
+  return { ports: { ...portsWithoutCore(storage), clock, ...others }, storage };
 }
 
 /** Opens a database by its DATABASE_URL. */

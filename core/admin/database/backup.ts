@@ -23,18 +23,14 @@ import { adminCommand } from '../../program.ts';
 import { flushToDisk, giveName } from '../../server/start/session-secrets.ts';
 import type { Lane } from '../../storage/engine/database.ts';
 import { explainDatabaseError } from '../../storage/engine/errors.ts';
-import { ownTables } from '../../storage/engine/tables.ts';
 import { schemaState } from '../../storage/migrate.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { type AdminContext, type Runner, withExamples } from '../command-line.ts';
-import { ownSchema, quoted, requireSameServer, startPostgresTool, waitForTool } from './postgres-tools.ts';
+import { ownSchema, ownTableList, quoted, requireSameServer, startPostgresTool, waitForTool } from './postgres-tools.ts';
 import { openSqliteFile } from './restore-sqlite.ts';
 
 export function backupCommand(program: Command, { withDatabase }: Runner): void {
-  const command = program
-    .command('backup')
-    .argument('<file>')
-    .description('write a consistent copy of the database; cores can keep running');
+  const command = program.command('backup <file>').description('write a consistent copy of the database; cores can keep running');
   withExamples(command, 'backup /backups/callkey-2026-11-22.db').action(withDatabase(runBackup, 'inspect'));
 }
 
@@ -176,8 +172,7 @@ async function dump(database: Lane, url: string, file: string): Promise<void> {
   const tool = startPostgresTool(url, 'pg_dump', ['--format=custom', ...args]);
   // Pipe the output through this process, so that pg_dump fails at its next write if this process is killed. Otherwise, pg_dump would keep
   // its locks and block migrations.
-  const written = tool.child.stdout ? pipeline(tool.child.stdout, createWriteStream(file, { flags: 'r+' })) : undefined;
-  await Promise.all([waitForTool(tool), written]);
+  await Promise.all([waitForTool(tool), pipeline(tool.child.stdout, createWriteStream(file, { flags: 'r+' }))]);
   // Reads all of the dump, and writes it nowhere.
   await waitForTool(startPostgresTool(url, 'pg_restore', ['--file=/dev/null', file]));
 }
@@ -205,7 +200,7 @@ async function excludeOtherObjects(database: Lane, schema: string): Promise<stri
   if (!isCurrent) return [];
   const others = await database.query<{ name: string }>(
     `SELECT relname AS name FROM pg_class WHERE relnamespace = quote_ident(current_schema())::regnamespace
-       AND relkind IN ('r', 'p', 'v', 'm', 'f') AND relname NOT IN (${ownTables.map((name) => `'${name}'`).join(', ')})`,
+       AND relkind IN ('r', 'p', 'v', 'm', 'f') AND relname NOT IN (${ownTableList})`,
   );
   return others.map(({ name }) => `--exclude-table=${quoted(schema)}.${quoted(name)}`);
 }

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import pg from 'pg';
@@ -6,16 +6,14 @@ import { Problem } from '../../domain/problem.ts';
 import type { Lane } from '../../storage/engine/database.ts';
 import { toProblem } from '../../storage/engine/errors.ts';
 import { parseAddresses } from '../../storage/engine/postgres/postgres-address.ts';
+import { ownTables } from '../../storage/engine/tables.ts';
 
 /** A running PostgreSQL program. `messages` returns what it wrote to standard error. */
-type PostgresTool = { name: string; child: ChildProcess; messages: () => string };
+type PostgresTool = { name: string; child: ChildProcessWithoutNullStreams; messages: () => string };
 
 /** Starts a PostgreSQL program. Passes the address in the environment, because `ps` shows arguments to every user. */
 export function startPostgresTool(url: string, name: string, args: readonly string[]): PostgresTool {
-  const child = spawn(name, ['--no-password', ...args], {
-    env: toEnvironment(url, process.env),
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
+  const child = spawn(name, ['--no-password', ...args], { env: toEnvironment(url, process.env) });
   let messages = '';
   child.stderr.setEncoding('utf8').on('data', (message: string) => {
     messages += message;
@@ -39,6 +37,12 @@ export async function waitForTool({ name, child, messages }: PostgresTool): Prom
   if (code !== 0) throw new ToolFailed(`${name} failed: ${extractError(messages())}`);
 }
 
+/** Waits for a tool, and returns what it has written to standard output. @throws ToolFailed */
+export async function readTool(tool: PostgresTool): Promise<string> {
+  const [, output] = await Promise.all([waitForTool(tool), text(tool.child.stdout)]);
+  return output;
+}
+
 /**
  * Makes sure that PostgreSQL's programs reach the same database as this process. Otherwise, they could copy or overwrite another one, for
  * example if the address names several servers.
@@ -51,8 +55,7 @@ export async function requireSameServer(database: Lane, url: string): Promise<vo
   const [row] = await database.query<{ id: string }>(identity).catch((error: unknown) => {
     throw toProblem(error);
   });
-  const tool = startPostgresTool(url, 'psql', ['--no-psqlrc', '--tuples-only', '--no-align', `--command=${identity}`]);
-  const [, id] = await Promise.all([waitForTool(tool), tool.child.stdout ? text(tool.child.stdout) : '']);
+  const id = await readTool(startPostgresTool(url, 'psql', ['--no-psqlrc', '--tuples-only', '--no-align', `--command=${identity}`]));
   if (row === undefined || id.trim() !== row.id)
     throw new Problem(
       'conflict',
@@ -65,6 +68,9 @@ export async function ownSchema(database: Lane): Promise<string> {
   if (!row?.schema) throw new Problem('conflict', 'None of the schemas in search_path exists. Create one, or fix search_path.');
   return row.schema;
 }
+
+/** The names of Callkey's tables, for a statement. */
+export const ownTableList = ownTables.map((name) => `'${name}'`).join(', ');
 
 /** Quotes a name, because PostgreSQL's programs treat an unquoted name as a pattern. */
 export const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;

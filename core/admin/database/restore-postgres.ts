@@ -1,16 +1,15 @@
 import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { pageUrl } from '#contract/pages.ts';
 import { Problem } from '../../domain/problem.ts';
 import { adminCommand } from '../../program.ts';
 import type { Lane } from '../../storage/engine/database.ts';
 import { explainDatabaseError, toProblem } from '../../storage/engine/errors.ts';
 import { applicationName, migrationLock, openPostgres } from '../../storage/engine/postgres/postgres.ts';
-import { migrationsTable, ownTables } from '../../storage/engine/tables.ts';
+import { migrationsTable } from '../../storage/engine/tables.ts';
 import { schemaState } from '../../storage/migrate.ts';
-import { ownSchema, requireSameServer, startPostgresTool, waitForTool } from './postgres-tools.ts';
+import { ownSchema, ownTableList, readTool, requireSameServer, startPostgresTool, waitForTool } from './postgres-tools.ts';
 import { findRevived, missingMigrations, nothing, type RestoreResult, readGone } from './restore-result.ts';
 
 export async function restorePostgres(url: string, file: string): Promise<RestoreResult> {
@@ -61,12 +60,9 @@ async function inspect(url: string, file: string): Promise<{ schema: string; mis
     throw new Problem('invalid', `Couldn't read ${file}: ${explainDatabaseError(error)?.cause ?? String(error)}.`);
   }
   const tool = startPostgresTool(url, 'pg_restore', ['--data-only', `--table=${migrationsTable}`, '--file=-', file]);
-  const [, sql] = await Promise.all([
-    waitForTool(tool).catch((error) => {
-      throw tool.messages() === '' ? error : new Problem('invalid', `Couldn't restore ${file}: ${error.message}`);
-    }),
-    tool.child.stdout ? text(tool.child.stdout) : '',
-  ]);
+  const sql = await readTool(tool).catch((error) => {
+    throw tool.messages() === '' ? error : new Problem('invalid', `Couldn't restore ${file}: ${error.message}`);
+  });
   const copied = /^COPY (.+)\.\S+ \((.*)\) FROM stdin;\n([\s\S]*?)^\\\.$/m.exec(sql);
   const [, schema = '', columns = '', rows = ''] = copied ?? [];
   const column = columns.split(', ').indexOf('name');
@@ -110,13 +106,13 @@ async function replaceAll(url: string, file: string, own: number, schema: string
 async function replaceObjects(url: string, own: number, args: readonly string[]): Promise<void> {
   const psql = startPostgresTool(url, 'psql', ['--no-psqlrc', '--quiet', '--set=ON_ERROR_STOP=1', '--file=-']);
   const { stdin } = psql.child;
-  psql.child.stdout?.resume();
+  psql.child.stdout.resume();
   const done = waitForTool(psql);
   // `done` is awaited below. Without this handler, a rejection before then would end the process.
   done.catch(() => undefined);
-  stdin?.write(opening(own));
+  stdin.write(opening(own));
   const restoring = startPostgresTool(url, 'pg_restore', args);
-  if (stdin) restoring.child.stdout?.pipe(stdin, { end: false });
+  restoring.child.stdout.pipe(stdin, { end: false });
   // If psql fails, nothing reads pg_restore's output anymore, so pg_restore would wait forever.
   psql.child.once('close', () => restoring.child.kill());
   const failure = await waitForTool(restoring).then(
@@ -124,7 +120,7 @@ async function replaceObjects(url: string, own: number, args: readonly string[])
     (error: unknown) => error,
   );
   // Without the COMMIT, the server rolls everything back.
-  stdin?.end(failure === undefined ? 'RESET search_path;\nDELETE FROM sessions;\nCOMMIT;\n' : '');
+  stdin.end(failure === undefined ? 'RESET search_path;\nDELETE FROM sessions;\nCOMMIT;\n' : '');
   await done;
   if (failure !== undefined) throw failure;
 }
@@ -134,8 +130,7 @@ async function replaceObjects(url: string, own: number, args: readonly string[])
  * same schema.
  */
 async function listOwnEntries(url: string, file: string): Promise<string> {
-  const tool = startPostgresTool(url, 'pg_restore', ['--list', file]);
-  const [, listed] = await Promise.all([waitForTool(tool), tool.child.stdout ? text(tool.child.stdout) : '']);
+  const listed = await readTool(startPostgresTool(url, 'pg_restore', ['--list', file]));
   return listed
     .split('\n')
     .filter((line) => ownEntry.test(line))
@@ -145,8 +140,6 @@ async function listOwnEntries(url: string, file: string): Promise<string> {
 const ofTables =
   '(?:TABLE|TABLE DATA|SEQUENCE|SEQUENCE SET|SEQUENCE OWNED BY|DEFAULT|CONSTRAINT|CHECK CONSTRAINT|FK CONSTRAINT|INDEX|TRIGGER) ';
 const ownEntry = new RegExp(`^\\d+; \\d+ \\d+ (?:${ofTables}|ACL .+ (?:TABLE|SEQUENCE) )`);
-
-const quotedList = (names: readonly string[]) => names.map((name) => `'${name}'`).join(', ');
 
 /** Builds the start of the SQL script. It doesn't use CASCADE, so that another program's view stops the restore instead of disappearing. */
 const opening = (
@@ -158,7 +151,7 @@ DO $$ BEGIN
 END $$;
 DO $$ DECLARE found text; BEGIN
   SELECT string_agg(c.oid::regclass::text, ', ') INTO found FROM pg_class c
-  WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind IN ('r', 'p') AND c.relname IN (${quotedList(ownTables)});
+  WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind IN ('r', 'p') AND c.relname IN (${ownTableList});
   IF found IS NOT NULL THEN EXECUTE 'DROP TABLE ' || found; END IF;
 END $$;
 `;

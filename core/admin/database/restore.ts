@@ -17,8 +17,7 @@ import { restoreSqlite } from './restore-sqlite.ts';
 
 export function restoreCommand(program: Command, { withoutDatabase }: Runner): void {
   const command = program
-    .command('restore')
-    .argument('<file>')
+    .command('restore <file>')
     .description(
       'replace the database with a backup; stop all cores first. Lists the revoked keys, the deleted or disabled users, and the reduced rights that the backup brings back',
     );
