@@ -4,13 +4,11 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { build, type Plugin } from 'esbuild';
+import { root, rootPackage } from './pack.ts';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
 const { platform, arch } = process;
 const executable = join(root, 'dist', `callkey-${platform}-${arch}${platform === 'win32' ? '.exe' : ''}`);
-const { version }: { version: string } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
 /**
  * CommonJS can't await at the top level, as main.ts does, so everything after the imports becomes a function. If the function never
@@ -36,7 +34,7 @@ try {
   rmSync(work, { recursive: true });
 }
 const answer = execFileSync(executable, ['--version'], { encoding: 'utf8' });
-if (answer !== `${version}\n`) throw new Error(`${executable} --version printed ${answer}`);
+if (answer !== `${rootPackage.version}\n`) throw new Error(`${executable} --version printed ${answer}`);
 process.stdout.write(`${executable}\n`);
 
 async function bundle(): Promise<string> {

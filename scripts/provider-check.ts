@@ -10,6 +10,7 @@ import { type Handoff, outcomeSchema } from '#contract/calls/dialer.ts';
 import { readPhone } from '#contract/calls/phone.ts';
 import { isSigned, isSigningSecret, sign } from '#contract/calls/signature.ts';
 import { counted } from '#contract/text/count.ts';
+import { parseJson } from '#contract/text/json.ts';
 import { validate } from '#contract/validate.ts';
 import { openConnections } from '../core/dialer/webhook.ts';
 
@@ -109,10 +110,9 @@ const server = createServer(async (incoming, response) => {
     say(false, 'An outcome is signed', advice);
     return response.writeHead(401).end();
   }
-  const { ok, ...checked } = validate(outcomeSchema, parsed(body.toString()));
-  if (!ok || !('data' in checked)) {
-    const errors = 'errors' in checked ? checked.errors.map(({ path, message }) => `${path} ${message}`).join('; ') : '';
-    say(false, 'Every outcome has valid fields', errors);
+  const checked = validate(outcomeSchema, parseJson(body.toString()) ?? null);
+  if (!checked.ok) {
+    say(false, 'Every outcome has valid fields', checked.errors.map(({ path, message }) => `${path} ${message}`).join('; '));
     return response.writeHead(422).end();
   }
   const outcome = outcomes.get(checked.data.handoffId);
@@ -123,14 +123,6 @@ const server = createServer(async (incoming, response) => {
   outcome.states.add(checked.data.state);
   return response.writeHead(++outcome.reports === 1 ? 503 : 204).end();
 });
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}
 
 async function checkHandoffs(): Promise<boolean> {
   const forged = await send(createHandoff(), { by: `whsec_${Buffer.alloc(32, 'x').toString('base64')}` });

@@ -1,7 +1,7 @@
 // Builds what a release consists of into dist, and starts each part: `npm run release -- --dry`. Without --dry, HEAD must have the version's
 // tag, and the changelog must have its date. Names of parts select them, as .github/workflows/release.yml does on each system.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { watch } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -185,16 +185,8 @@ try {
 } finally {
   rmSync(work, { recursive: true, force: true });
 }
-const sums = globSync('{callkey-*.*,callkey-*-*,desktop-packages/*.*}', { cwd: dist }).filter((name) =>
+const artifacts = globSync('{callkey-*.*,callkey-*-*,desktop-packages/*.*}', { cwd: dist }).filter((name) =>
   /\.(?:tgz|json|AppImage|deb|dmg|exe)$|-(?:x64|arm64)$/.test(name),
 );
-const sum = (name: string) =>
-  createHash('sha256')
-    .update(readFileSync(join(dist, name)))
-    .digest('hex');
-process.stdout.write(
-  `\n${lines.join('\n')}\n\n${sums
-    .toSorted()
-    .map((name) => `${sum(name)}  ${name}\n`)
-    .join('')}`,
-);
+const sums = artifacts.toSorted().map((name) => `${hash('sha256', readFileSync(join(dist, name)))}  ${name}\n`);
+process.stdout.write(`\n${lines.join('\n')}\n\n${sums.join('')}`);

@@ -1,7 +1,6 @@
 // Writes core/openapi.json from the schemas and routes in core/contract: `npm run openapi`.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
+import { version } from '../../core/program.ts';
 import { openapiDocument } from './document.ts';
 
-const root = new URL('../../', import.meta.url);
-const { version }: { version: string } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
-writeFileSync(new URL('core/openapi.json', root), `${JSON.stringify(openapiDocument(version), undefined, 2)}\n`);
+writeFileSync(new URL('../../core/openapi.json', import.meta.url), `${JSON.stringify(openapiDocument(version), undefined, 2)}\n`);

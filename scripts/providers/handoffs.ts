@@ -6,6 +6,7 @@ import { request } from 'undici';
 import { z } from 'zod';
 import { type Handoff, handoffSchema, type Outcome } from '#contract/calls/dialer.ts';
 import { isSigned, sign } from '#contract/calls/signature.ts';
+import { parseJson } from '#contract/text/json.ts';
 import { openConnections } from '../../core/dialer/webhook.ts';
 import { readBytes } from '../../core/http/middleware/body.ts';
 
@@ -122,12 +123,7 @@ export async function ask(
 
 /** Shortens the provider's description of an error. If it's JSON, keeps only its message. */
 export function shortened(words: string): string {
-  let message = words;
-  try {
-    message = messageSchema.parse(JSON.parse(words));
-  } catch {
-    // The description isn't JSON, so it's shown as it is.
-  }
+  const message = messageSchema.safeParse(parseJson(words)).data ?? words;
   return message.slice(0, 200);
 }
 

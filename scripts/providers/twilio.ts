@@ -1,6 +1,7 @@
 // Places the core's calls with Twilio, and connects the contact to a voice agent's WebSocket. See core/docs/providers/twilio.md
 import { z } from 'zod';
 import type { AnsweredBy, Outcome, OutcomeState } from '#contract/calls/dialer.ts';
+import { parseJson } from '#contract/text/json.ts';
 import { ask, type CallResult, serve, setting, shortened } from './handoffs.ts';
 import { isSignedByTwilio } from './signatures.ts';
 
@@ -42,12 +43,8 @@ const errorSchema = z.object({ code: z.number() });
 /** After a 500 (20500), the call must not be repeated, because according to Twilio it may have been made. */
 function interpret(status: number, text: string): CallResult | null {
   if (status < 400 || status >= 500) return null;
-  try {
-    const { code } = errorSchema.parse(JSON.parse(text));
-    return later.includes(code) ? { later: `${code} ${shortened(text)}` } : null;
-  } catch {
-    return null;
-  }
+  const { code } = errorSchema.safeParse(parseJson(text)).data ?? {};
+  return code !== undefined && later.includes(code) ? { later: `${code} ${shortened(text)}` } : null;
 }
 
 /** Twilio detects who answered during the call, and reports it before it reports the end. */
