@@ -171,14 +171,8 @@ function createProgress(stream: NodeJS.WriteStream, total: number, alreadyDone: 
   };
 }
 
-type Counter = {
-  line(): void;
-  /** Clears the line to make room for other output. */
-  clear(): void;
-};
-
-/** Shows the number of lines read so far. */
-export function createCounter(stream: NodeJS.WriteStream, label: string): Counter {
+/** Shows the number of lines read so far. `clear` makes room for other output. */
+export function createCounter(stream: NodeJS.WriteStream, label: string) {
   if (!stream.isTTY) return { line: () => undefined, clear: () => undefined };
   let lines = 0;
   let paintedAt = performance.now();

@@ -110,7 +110,7 @@ function openRows(text: TextFile, reading: Reading, purpose: Purpose): Rows {
 const maxLineLength = 1024 * 1024;
 
 /** Reads lines, each of which is the body of one request. @throws UnreadableFile if a line is too long to hold in memory */
-export async function* readNdjson(chunks: AsyncIterable<string>): AsyncGenerator<Row> {
+async function* readNdjson(chunks: AsyncIterable<string>): AsyncGenerator<Row> {
   let line = 0;
   const lines = new LineReader(({ length }) => {
     if (length > maxLineLength) throw new UnreadableFile(`Line ${line + 1} is too long for a call. Put one call on each line.`);

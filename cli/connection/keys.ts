@@ -1,7 +1,6 @@
 import { constants } from 'node:fs';
 import { lstat, open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { AsyncEntry } from '@napi-rs/keyring';
 import { findKeyValues } from '#contract/key-value.ts';
 import { shellWord } from '#contract/text/shell.ts';
 import { CallkeyError, errorCode, usageError } from '../client/errors.ts';
@@ -171,21 +170,18 @@ const keychainNames: Readonly<Record<string, string>> = { darwin: 'Keychain', wi
 /** Opens the entry with this name in the system's keychain. @throws CallkeyError if there's no keychain */
 async function openKeychain(name: string) {
   const keychain = keychainNames[process.platform] ?? 'Secret Service';
-  const entry = await inKeychain(async () => openEntry(await import('@napi-rs/keyring'), name));
+  const entry = await inKeychain(async () => {
+    const { AsyncEntry } = await import('@napi-rs/keyring');
+    // By default, the library falls back to the kernel's keyring, which loses the key on restart and is invisible to other sessions (its
+    // README, "Linux backend selection"). When pinned to the Secret Service, it throws instead.
+    return new AsyncEntry('callkey', name, { linux: { store: 'secret-service' } });
+  });
   return {
     where: `the system's keychain (${keychain})`,
     read: () => inKeychain(async () => (await entry.getPassword()) ?? undefined),
     write: (keyValue: string) => inKeychain(() => entry.setPassword(keyValue)),
     delete: () => inKeychain(() => entry.deletePassword()),
   };
-}
-
-/**
- * Pins the library to the Secret Service. By default, the library falls back to the kernel's keyring, which loses the key on restart and is
- * invisible to other sessions (its README, "Linux backend selection"). When pinned, it throws instead.
- */
-function openEntry(keyring: typeof import('@napi-rs/keyring'), name: string): AsyncEntry {
-  return new keyring.AsyncEntry('callkey', name, { linux: { store: 'secret-service' } });
 }
 
 async function inKeychain<Result>(use: () => Promise<Result>): Promise<Result> {

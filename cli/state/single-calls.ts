@@ -65,29 +65,23 @@ const pendingFolder = (folders: Folders) => join(folders.state, 'pending');
 
 /** Adopts the call that an earlier command left pending when it was killed, or records a new one. */
 async function beginCall(folders: Folders, server: string, campaignId: string, call: PlaceCall) {
-  try {
-    return await begin(folders, server, campaignId, call);
-  } catch (error) {
-    throw diskError(error, `Couldn't write to ${pendingFolder(folders)}, where the call is kept until its response arrives`, advice);
-  }
-}
-
-async function begin(folders: Folders, server: string, campaignId: string, call: PlaceCall) {
   const digest = hash('sha256', JSON.stringify([server, campaignId, call]));
-  const adopted = await adopt(folders, digest);
-  const { requestId, path } = adopted ?? (await record(folders, digest));
+  const hold = async () => (await adopt(folders, digest)) ?? (await record(folders, digest));
+  const { requestId, path, adopted } = await hold().catch((error: unknown) => {
+    throw diskError(error, `Couldn't write to ${pendingFolder(folders)}, where the call is kept until its response arrives`, advice);
+  });
   const beat = setInterval(() => utimes(path, new Date(), new Date()).catch(() => undefined), betweenBeats).unref();
   const release = () => clearInterval(beat);
-  return { requestId, adopted: adopted !== undefined, settle: () => rm(path, { force: true }), release };
+  return { requestId, adopted, settle: () => rm(path, { force: true }), release };
 }
 
-type Held = { requestId: string; path: string };
+type Held = { requestId: string; path: string; adopted: boolean };
 
 async function record(folders: Folders, digest: string): Promise<Held> {
   const requestId = randomUUID();
   const path = newPath(folders, requestId);
   await writeDurably(path, JSON.stringify({ requestId, digest, at: Date.now() }), advice);
-  return { requestId, path };
+  return { requestId, path, adopted: false };
 }
 
 async function adopt(folders: Folders, digest: string): Promise<Held | undefined> {
@@ -98,7 +92,7 @@ async function adopt(folders: Folders, digest: string): Promise<Held | undefined
     if (Date.now() - entry.at > lifetime) await rm(path, { force: true });
     else if (entry.digest === digest && (await isSilent(path))) {
       const claimed = newPath(folders, requestId);
-      if (await claim(path, claimed)) return { requestId, path: claimed };
+      if (await claim(path, claimed)) return { requestId, path: claimed, adopted: true };
     }
   }
   return undefined;
@@ -150,18 +144,13 @@ const lastCallFile = (folders: Folders, server: string, campaignId: string) =>
 
 /** Remembers the last call. This is only a convenience: the call is placed even if it can't be remembered. */
 export async function rememberLastCall({ folders, output }: Remembering, server: string, campaignId: string, last: LastCall | undefined) {
+  const path = lastCallFile(folders, server, campaignId);
   try {
-    await writeLastCall(folders, server, campaignId, last);
+    if (last === undefined) await rm(path, { force: true });
+    else await writeDurably(path, JSON.stringify(last));
   } catch (error) {
     output.note(`callkey call cancel --last won't find this call: ${diskReason(error)}.`);
   }
-}
-
-/** Writes the last call to disk. @param last undefined to delete it */
-async function writeLastCall(folders: Folders, server: string, campaignId: string, last: LastCall | undefined): Promise<void> {
-  const path = lastCallFile(folders, server, campaignId);
-  if (last === undefined) await rm(path, { force: true });
-  else await writeDurably(path, JSON.stringify(last));
 }
 
 export async function readLastCall(folders: Folders, server: string, campaignId: string): Promise<LastCall | undefined> {
