@@ -1,14 +1,13 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { type FileHandle, open, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { createHash } from 'node:crypto';
+import type { FileHandle } from 'node:fs/promises';
 import { type CsvRecord, LineReader, readAll } from '#contract/files/csv.ts';
-import { type OpenFile, openFile, toOpenFile } from '#contract/files/open-file.ts';
+import { copyToUnnamedFile, type OpenFile, openFile, toOpenFile } from '#contract/files/open-file.ts';
 import { callsHead, doNotCallHead, findPhoneColumns, isExport, looksLikePhone, openTable } from '#contract/files/table.ts';
 import { interpret, openText, type TextFile, UnreadableFile } from '#contract/files/text-file.ts';
 import { counted } from '#contract/text/count.ts';
 import { parseJson } from '#contract/text/json.ts';
 import { usageError } from '../client/errors.ts';
-import { diskError, makeFolder, privateFile, stateAdvice } from '../state/durable-file.ts';
+import { diskError, makeFolder, stateAdvice } from '../state/durable-file.ts';
 import type { Folders } from '../state/folders.ts';
 import { type CallColumn, callColumns, type Reading, variablePrefix } from './reading.ts';
 
@@ -76,15 +75,10 @@ async function openSource({ stdin, folders }: Machine, from: string, purpose: Pu
   }
 }
 
-/** Copies to an unnamed file, which disappears when the command ends, even if it's killed. */
 async function copy(source: AsyncIterable<Uint8Array>, name: string, folders: Folders): Promise<FileHandle> {
-  const path = join(folders.state, `${randomUUID()}.tmp`);
   try {
     await makeFolder(folders.state);
-    const file = await open(path, 'wx+', privateFile);
-    await rm(path);
-    for await (const chunk of source) await file.writeFile(chunk);
-    return file;
+    return await copyToUnnamedFile(source, folders.state);
   } catch (error) {
     if (error instanceof UnreadableFile) throw error;
     throw diskError(error, `Couldn't save ${name} in ${folders.state}`, `Nothing was sent. ${stateAdvice}`);

@@ -1,15 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { csvStart } from '#contract/files/csv.ts';
-import { type OpenFile, openFile } from '#contract/files/open-file.ts';
+import { copyToUnnamedFile, type OpenFile, openFile } from '#contract/files/open-file.ts';
 import { openText } from '#contract/files/text-file.ts';
 import { Problem } from '../domain/problem.ts';
 import { oneLine } from './command-line.ts';
-
-/** Only the owner can read these files, because they may contain phone numbers. */
-const privateFile = 0o600;
 
 /**
  * Makes a path absolute, relative to the caller's folder. `npm run admin` first changes to the project's folder, and passes the caller's
@@ -22,16 +19,7 @@ export function resolveCallerFile(environment: Readonly<Record<string, string | 
 
 /** Opens a file or a pipe. @throws UnreadableFile */
 export function openInput(path: string): Promise<OpenFile> {
-  return openFile(path, spool);
-}
-
-/** Copies a pipe to an unnamed file. The file disappears when the command ends, even if it's killed. */
-async function spool(pipe: AsyncIterable<Uint8Array>): Promise<FileHandle> {
-  const path = join(tmpdir(), `callkey-${randomUUID()}.tmp`);
-  const file = await open(path, 'wx+', privateFile);
-  await rm(path);
-  for await (const chunk of pipe) await file.writeFile(chunk);
-  return file;
+  return openFile(path, (pipe) => copyToUnnamedFile(pipe, tmpdir()));
 }
 
 /** Reads a JSON file in any of the encodings that programs write. @throws UnreadableFile, Problem `invalid` */
@@ -49,7 +37,10 @@ export async function readJson(path: string): Promise<unknown> {
   }
 }
 
-/** Creates a file of lines that a command skips. It isn't visible before it's saved. */
+/**
+ * Creates a file of lines that a command skips. It isn't visible before it's saved, and only its owner can read it, because the lines may
+ * contain phone numbers.
+ */
 export async function createSkippedLines(path: string) {
   const temporary = `${path}.${randomUUID()}.tmp`;
   let file: FileHandle | null = null;
@@ -58,7 +49,7 @@ export async function createSkippedLines(path: string) {
     /** @param head the lines above the first one */
     async add(head: string, line: string): Promise<void> {
       if (!file) {
-        file = await open(temporary, 'wx', privateFile);
+        file = await open(temporary, 'wx', 0o600);
         await file.write(csvStart + head);
       }
       await file.write(/[\r\n]$/.test(line) ? line : `${line}\n`);

@@ -1,5 +1,6 @@
-import { hash } from 'node:crypto';
-import { type FileHandle, open, realpath } from 'node:fs/promises';
+import { hash, randomUUID } from 'node:crypto';
+import { type FileHandle, open, realpath, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type ByteSource, UnreadableFile } from './text-file.ts';
 
 /** @property path null if it can't be opened again later */
@@ -31,6 +32,15 @@ export async function openFile(from: string, spool: (pipe: AsyncIterable<Uint8Ar
     await file.close();
     throw error;
   }
+}
+
+/** Copies to an unnamed file, which only its owner can read. It disappears when the command ends, even if it's killed. */
+export async function copyToUnnamedFile(source: AsyncIterable<Uint8Array>, folder: string): Promise<FileHandle> {
+  const path = join(folder, `callkey-${randomUUID()}.tmp`);
+  const file = await open(path, 'wx+', 0o600);
+  await rm(path);
+  for await (const chunk of source) await file.writeFile(chunk);
+  return file;
 }
 
 export function toOpenFile(file: FileHandle, name: string, path: string | null): OpenFile {
