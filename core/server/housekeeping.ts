@@ -1,4 +1,3 @@
-import { Duration } from 'luxon';
 import type { Logger } from 'pino';
 import { operator } from '../domain/audit/audit.ts';
 import { pruneAudit } from '../domain/audit/audit-chain.ts';
@@ -7,6 +6,7 @@ import { endOverdueCalls } from '../domain/calls/dialing.ts';
 import type { ClockWatch } from '../domain/clock.ts';
 import { createUser, finishUserChanges } from '../domain/directory/users.ts';
 import { eachDespiteErrors } from '../domain/each-despite-errors.ts';
+import { oneHour, oneMinute } from '../domain/instant.ts';
 import type { RetentionDays } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
@@ -14,27 +14,14 @@ import { resealSecrets } from '../domain/sign-in/second-factor.ts';
 import { sweepSessions } from '../domain/sign-in/sessions.ts';
 import { missingSecret } from './sealed-secrets.ts';
 
-const everyMinute = Duration.fromObject({ minutes: 1 });
-const everyHour = Duration.fromObject({ hours: 1 });
 const firstUserEmail = 'admin@localhost';
-
-export type Housekeeping = {
-  /** Blocks queued calls to newly listed numbers now, instead of within a minute. */
-  blockDoNotCall(): void;
-  /** Applies changed rules to held calls now, instead of within a minute. */
-  makeHeldDue(): void;
-  /** Cancels the queued calls of revoked keys and of stops now, instead of within a minute. */
-  finishRevocations(): void;
-  /** Stops after the step that's running. */
-  close(): Promise<void>;
-};
 
 /**
  * Runs the recurring cleanup (the sweeps) in each core, with or without a dialer. Each sweep also runs once at startup, so that even a core
  * that restarts every half hour does the hourly work. Anything that ends or deletes something because of its age waits until the clock is
  * trusted.
  */
-export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch: ClockWatch, log: Logger): Housekeeping {
+export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch: ClockWatch, log: Logger) {
   const { apiKeys, auditChain, callList, dialing, doNotCall, retention, rules } = ports.stores;
   const closing = new AbortController();
   const { signal } = closing;
@@ -65,10 +52,6 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
       await report(apiKeys.finishCancelling(ports.clock.now(), signal), 'calls', 'calls of revoked keys cancelled');
       await report(ports.stores.stops.finishCancelling(signal), 'calls', 'calls of stopped scopes cancelled');
     }
-  }
-
-  function sweepEachMinute(): Promise<void> {
-    return runEach([lapse, callList.compactCounts, () => auditChain.extend(signal)]);
   }
 
   async function lapse(): Promise<void> {
@@ -122,22 +105,16 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     return eachDespiteErrors(steps, signal, (step) => step());
   }
 
-  const blocking = repeat(blockDoNotCall, everyMinute);
-  const holding = repeat(makeHeldDue, everyMinute);
-  const revoking = repeat(finishRevocations, everyMinute);
-  const lapsing = repeat(sweepEachMinute, everyMinute);
-  const repeating = [
-    blocking,
-    holding,
-    lapsing,
-    revoking,
-    // The hourly sweep waits until no calls are being lapsed. Otherwise, on PostgreSQL, it would skip a call that's being lapsed at that
-    // moment, and erase the call's data an hour later.
-    repeat(() => lapsing.underWay().then(sweepEachHour), everyHour),
-  ];
+  const blocking = repeat(blockDoNotCall, oneMinute);
+  const holding = repeat(makeHeldDue, oneMinute);
+  const revoking = repeat(finishRevocations, oneMinute);
+  const lapsing = repeat(() => runEach([lapse, callList.compactCounts, () => auditChain.extend(signal)]), oneMinute);
+  // The hourly sweep waits until no calls are being lapsed. Otherwise, on PostgreSQL, it would skip a call that's being lapsed at that
+  // moment, and erase the call's data an hour later.
+  const erasing = repeat(() => lapsing.underWay().then(sweepEachHour), oneHour);
 
-  /** Repeats work at an interval. Runs don't overlap, even if one takes longer than the interval. */
-  function repeat(work: () => Promise<void>, every: Duration) {
+  /** Repeats work at an interval, in ms. Runs don't overlap, even if one takes longer than the interval. */
+  function repeat(work: () => Promise<void>, every: number) {
     const run = () =>
       work().catch((err) => {
         if (!signal.aborted) log.warn({ err }, 'housekeeping failed');
@@ -146,7 +123,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     let isRequested = false;
     const timer = setInterval(() => {
       underWay = underWay.then(() => (signal.aborted ? undefined : run()));
-    }, every.toMillis()).unref();
+    }, every).unref();
     return {
       /**
        * Runs the work now or, if it's already running, once more when that run has ended, no matter how often this is called until then.
@@ -168,12 +145,16 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   }
 
   return {
+    /** Blocks queued calls to newly listed numbers now, instead of within a minute. */
     blockDoNotCall: blocking.now,
+    /** Applies changed rules to held calls now, instead of within a minute. */
     makeHeldDue: holding.now,
+    /** Cancels the queued calls of revoked keys and of stops now, instead of within a minute. */
     finishRevocations: revoking.now,
+    /** Stops after the step that's running. */
     async close() {
       closing.abort();
-      await Promise.all(repeating.map(({ stop }) => stop()));
+      await Promise.all([blocking, holding, revoking, lapsing, erasing].map(({ stop }) => stop()));
     },
   };
 }

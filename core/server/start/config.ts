@@ -55,11 +55,9 @@ const secrets = list
 
 const generateSecret = `${adminCommand} dialer secret`;
 
-const signingSecrets = list
-  .refine((secrets) => secrets.every(isSigningSecret), {
-    error: `must be secrets separated by commas, newest first, each whsec_ followed by 24 to 64 bytes in base64; to generate one, run: ${generateSecret}`,
-  })
-  .transform((secrets) => (secrets.length === 0 ? null : secrets));
+const signingSecrets = list.refine((secrets) => secrets.every(isSigningSecret), {
+  error: `must be secrets separated by commas, newest first, each whsec_ followed by 24 to 64 bytes in base64; to generate one, run: ${generateSecret}`,
+});
 
 const days = z
   .string()
@@ -170,7 +168,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     logLevel: env.LOG_LEVEL,
     dialer: toDialer(env),
     /** Newest first. Sign hand-offs and outcomes. With any dialer, outcomes of earlier hand-offs are accepted if there are secrets. */
-    dialerSecrets: env.DIALER_SECRETS ?? [],
+    dialerSecrets: env.DIALER_SECRETS,
     retentionDays: { contacts: env.RETENTION_DAYS, auditEvents: env.AUDIT_RETENTION_DAYS },
     maxActiveKeys: env.MAX_ACTIVE_KEYS_PER_USER,
     /** The URL at which browsers reach this core, without a trailing slash; empty if it isn't set. */
@@ -189,7 +187,7 @@ function toDialer(env: z.output<typeof schema>) {
   if (kind === 'off') return { kind };
   if (kind === 'simulated') return { kind, ...handing };
   if (env.DIALER_URL === undefined) throw new ConfigError('DIALER_URL', 'is required with DIALER=webhook');
-  if (env.DIALER_SECRETS === null)
+  if (env.DIALER_SECRETS.length === 0)
     throw new ConfigError('DIALER_SECRETS', `is required with DIALER=webhook. To generate one, run: ${generateSecret}`);
   return { kind, ...handing, url: env.DIALER_URL, deduplicates: env.DIALER_DEDUPLICATES === 'true' };
 }
@@ -322,10 +320,7 @@ function areAddresses(addresses: string[]): boolean {
   }
 }
 
-/** The company's identity provider. */
 export type OidcConfig = NonNullable<Config['oidc']>;
-
-const required = ['PUBLIC_URL', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'] as const;
 
 /** @returns null if no provider is configured @throws ConfigError */
 function toOidc(env: z.output<typeof schema>) {
@@ -338,7 +333,8 @@ function toOidc(env: z.output<typeof schema>) {
     return null;
   }
   if (clientId === undefined || clientSecret === undefined || publicUrl === undefined) {
-    throw new ConfigError(required.find((name) => env[name] === undefined) ?? 'PUBLIC_URL', 'is required when OIDC_ISSUER is set');
+    const missing = publicUrl === undefined ? 'PUBLIC_URL' : clientId === undefined ? 'OIDC_CLIENT_ID' : 'OIDC_CLIENT_SECRET';
+    throw new ConfigError(missing, 'is required when OIDC_ISSUER is set');
   }
   // The provider sends the browser back to a page of the console.
   if (env.WEB_CONSOLE === 'off') throw new ConfigError('WEB_CONSOLE', 'must be on when OIDC_ISSUER is set');
