@@ -2,10 +2,9 @@
 // without a display. It runs in Electron, so no other drawing program is needed.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { app, BrowserWindow } from 'electron';
 
-const folder = fileURLToPath(new URL('../desktop/icon', import.meta.url));
+const folder = join(import.meta.dirname, '../desktop/icon');
 const sizes = [16, 24, 32, 48, 64, 128, 256, 512, 1024];
 
 async function draw(window: BrowserWindow, svg: string, size: number): Promise<Buffer> {

@@ -2,11 +2,10 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { build, type Metafile } from 'esbuild';
 import { repository } from '#contract/pages.ts';
 
-export const root = fileURLToPath(new URL('..', import.meta.url));
+export const root = join(import.meta.dirname, '..');
 
 type PackageJson = { version: string; license: string; dependencies: Record<string, string> };
 export const rootPackage: PackageJson = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
