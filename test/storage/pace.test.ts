@@ -19,6 +19,7 @@ const now = instant(1_795_000_000_000);
 const minute = 60_000;
 const hour = 60 * minute;
 const day = 24 * hour;
+const noFilter = { states: [], apiKey: null, search: '', placed: { from: null, before: null } };
 
 describe('a claim', () => {
   onEachDatabase((kind) => {
@@ -254,6 +255,30 @@ describe('a claim', () => {
       const last = second === 'b' ? 'c' : 'b';
       expect(await call(last)).to.include({ held_until: now + day, held_for: 'contact-limit' });
       expect(await take(now + day)).to.deep.equal([last]);
+    });
+
+    it('shows when the numbers of a whole page were last called with one statement, whatever limits its campaigns have', async () => {
+      const campaigns = [await newCampaign('One'), await newCampaign('Two'), await newCampaign('Three')];
+      for (const [n, campaign] of campaigns.entries()) {
+        await setContactLimits(
+          direct.ports,
+          operator,
+          { scope: 'campaign', id: campaign.id },
+          { calls: 1, days: n + 1, minutesBetween: 0 },
+        );
+        await insertCalls(direct, { ...tenants, campaign }, [`${n}`, `${n} again`], { due_at: now, phone: `+49301234567${n}` });
+      }
+      await take(now);
+      const { callList } = direct.ports.stores;
+      const { calls } = await callList.list({ kind: 'all' }, noFilter, null, { kind: 'all' }, 10);
+      const statements: object[] = [];
+      direct.storage.database.lanes.lists.read.on('query', (query) => statements.push(query));
+      const shown = await callList.withLastContacts(calls, instant(now + 1));
+      expect(shown.map(({ heldFor, lastCalledAt }) => [heldFor, lastCalledAt]).sort()).to.deep.equal([
+        ...Array(3).fill([null, undefined]),
+        ...Array(3).fill(['contact-limit', now]),
+      ]);
+      expect(statements, 'the rules, and the calls').to.have.length(2);
     });
 
     it("counts the calls of all the partner's accounts for a partner's contact limit", async () => {

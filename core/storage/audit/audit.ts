@@ -8,7 +8,7 @@ import type { ActivityFilter, AuditEvent, ChainedEvent, Digest, ListedEvent, Per
 import type { ActivityStore, AuditChainStore } from '../../domain/ports.ts';
 import { unauthorized } from '../../domain/problem.ts';
 import { changesSignIn } from '../../domain/sign-in/sessions.ts';
-import { both, type Condition, countUpTo, either, equal, inRange, type RowPrefix, splitRange } from '../engine/conditions.ts';
+import { both, type Condition, countUpTo, either, equal, inRange, never, type RowPrefix, splitRange } from '../engine/conditions.ts';
 import { countRows, type Dialect, inChunks, inShortTransactions, type Lane, type Lanes, required } from '../engine/database.ts';
 import type { AuditEventRow, UserRow } from '../engine/tables.ts';
 
@@ -234,7 +234,7 @@ async function eventsIn(database: Lane, visibility: ActivityVisibility, { actor,
   if (subject !== null) requested.set('subject_id', subject);
   const other = scope && requested.get(scope.column);
   if (!scope || (other !== undefined && other !== scope.value))
-    return { table: 'audit_events', where: nothing, prefix: null, others: nothing, order: 'id' };
+    return { table: 'audit_events', where: never, prefix: null, others: never, order: 'id' };
   const indexes = indexesFor(scope.column, requested);
   requested.set(scope.column, scope.value);
   let best = { index: indexes[0] ?? [scope.column], events: Number.POSITIVE_INFINITY };
@@ -251,7 +251,6 @@ async function eventsIn(database: Lane, visibility: ActivityVisibility, { actor,
   };
 }
 
-const nothing: Condition = { sql: '1 = 0', values: [] };
 const manyEvents = 3_000;
 
 /**
@@ -295,7 +294,7 @@ function sortedBy(
   requested: ReadonlyMap<Column, string | null>,
 ): Pick<Events, 'prefix' | 'others'> {
   const values = index.flatMap((column) => requested.get(column) ?? []);
-  if (kind === 'sqlite' || values.length < index.length) return { prefix: null, others: nothing };
+  if (kind === 'sqlite' || values.length < index.length) return { prefix: null, others: never };
   const others = [...requested].filter(([column]) => !index.includes(column));
   const conditions = others.map(
     ([column, value]): Condition =>
@@ -326,7 +325,7 @@ function scopeColumn(visibility: ActivityVisibility): { column: Column; value: s
 
 function isVisible(visibility: ActivityVisibility): Condition {
   const scope = scopeColumn(visibility);
-  return scope ? isValue(scope.column, scope.value) : nothing;
+  return scope ? isValue(scope.column, scope.value) : never;
 }
 
 /** Small, because rows are changed one at a time, and other writers of a SQLite file should wait for only a few milliseconds. */

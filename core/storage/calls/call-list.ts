@@ -9,10 +9,10 @@ import type { KeyVisibility } from '../../domain/directory/scope.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { CallCount, CallDetails, CallFilter, ListedCall, StretchEnd } from '../../domain/model.ts';
 import type { CallListStore, CallScope } from '../../domain/ports.ts';
-import { readContacts } from '../dialing/contact-limits.ts';
-import { hasCampaign } from '../directory/directory.ts';
+import { contactKey, readContacts } from '../dialing/contact-limits.ts';
+import { campaignsIn, hasCampaign, isInCampaigns } from '../directory/directory.ts';
 import { callLane, callLanes, groupByLane, inCallLanes } from '../engine/call-lanes.ts';
-import { both, type Condition, countUpTo, either, idsIn, inRange, matching, splitRange } from '../engine/conditions.ts';
+import { both, type Condition, countUpTo, either, idsIn, inRange, matching, oneSelected, splitRange } from '../engine/conditions.ts';
 import { type Dialect, type Lane, type Lanes, required } from '../engine/database.ts';
 import { countedState } from '../engine/ended-calls.ts';
 import type { CallRow } from '../engine/tables.ts';
@@ -47,7 +47,11 @@ export function callListStore({ lists: database, background }: Lanes): CallListS
     },
 
     async matchingExactly(scope, filter, before, visibility, limit) {
-      const others = both(within(kind, scope), matchingCalls(kind, { ...filter, search: '' }), inRange(timeColumns, filter.placed));
+      const others = both(
+        isInCampaigns(database, scope),
+        matchingCalls(kind, { ...filter, search: '' }),
+        inRange(timeColumns, filter.placed),
+      );
       const withRequestId = both({ sql: 'request_id = ?', values: [filter.search] }, others);
       const withNumber = both(
         { sql: `first_attempt_at < ? AND (SELECT count(*) FROM found) <= ${mostOfNumber}`, values: [before] },
@@ -69,7 +73,7 @@ export function callListStore({ lists: database, background }: Lanes): CallListS
 
     async countUpTo(scope, filter, max) {
       if (!matchesAll(filter)) return null;
-      const parts = splitRange(timeColumns, filter.placed).map((part) => both(within(kind, scope), part));
+      const parts = splitRange(timeColumns, filter.placed).map((part) => both(isInCampaigns(database, scope), part));
       const counts = await Promise.all(lanesIn(database, scope).map((lane) => countUpTo(lane, 'calls', parts, max)));
       return counts.reduce((sum, count) => Math.min(sum + count, max), 0);
     },
@@ -99,16 +103,15 @@ export function callListStore({ lists: database, background }: Lanes): CallListS
       const limited = calls.filter(({ heldFor }) => heldFor === 'contact-limit');
       if (limited.length === 0) return [...calls];
       const rules = await readCampaignRules(database, [...new Set(limited.map(({ campaign }) => campaign.id))]);
-      const limitsOf = ({ campaign }: ListedCall) => rules.get(campaign.id)?.contactLimits ?? null;
-      const contacts = new Map<string, Awaited<ReturnType<typeof readContacts>>>();
-      for (const [scopeId, held] of Map.groupBy(limited, (call) => limitsOf(call)?.scopeId)) {
-        const limits = held[0] && limitsOf(held[0]);
-        const phones = [...new Set(held.flatMap(({ phone }) => phone ?? []))];
-        if (scopeId !== undefined && limits) contacts.set(scopeId, await readContacts(database, limits, phones, now));
-      }
+      const toContact = ({ heldFor, campaign, phone }: ListedCall) => {
+        const limits = heldFor === 'contact-limit' ? rules.get(campaign.id)?.contactLimits : null;
+        return limits && phone !== null ? { limits, phone } : null;
+      };
+      const contacts = limited.flatMap((call) => toContact(call) ?? []);
+      const times = await readContacts(database, contacts, now);
       return calls.map((call) => {
-        if (call.heldFor !== 'contact-limit') return call;
-        return { ...call, lastCalledAt: contacts.get(limitsOf(call)?.scopeId ?? '')?.get(call.phone ?? '')?.[0] };
+        const contact = toContact(call);
+        return contact ? { ...call, lastCalledAt: times.get(contactKey(contact))?.[0] } : call;
       });
     },
 
@@ -242,46 +245,15 @@ function containing(kind: Dialect, search: string): Condition {
   return either(...conditions);
 }
 
-/**
- * Builds the condition that a call is in scope. On PostgreSQL, it uses an array, because the planner would turn a subquery into a join and
- * read the calls of all campaigns in the range.
- */
-function within(kind: Dialect, scope: CallScope): Condition {
-  if (scope.kind === 'campaigns' && scope.ids.length === 1) return { sql: 'campaign_id = ?', values: [...scope.ids] };
-  const { sql, values } = campaignsIn(scope);
-  return { sql: `campaign_id ${isAmong(kind, `SELECT s.id ${sql}`)}`, values };
-}
-
-function isAmong(kind: Dialect, select: string): string {
-  return kind === 'postgres' ? `= ANY (ARRAY(${select}))` : `IN (${select})`;
-}
-
 /** The most calls of one number that a search for it reads at once. A test number may have millions. */
 const mostOfNumber = 1_000;
 
 /** Builds the condition for the calls of a number in a scope's accounts that were handed off, which have an index (`calls_of_number`). */
 function ofNumber(kind: Dialect, scope: CallScope, phone: string | null): Condition {
-  const { sql, values } = campaignsIn(scope);
   return both(
     { sql: 'phone = ? AND handoff IS NOT NULL', values: [phone] },
-    scope.kind === 'all' ? null : { sql: `account_id ${isAmong(kind, `SELECT s.account_id ${sql}`)}`, values },
+    scope.kind === 'all' ? null : oneSelected(kind, 'account_id', 's.account_id', campaignsIn(scope)),
   );
-}
-
-/** Builds the FROM and WHERE clauses that select a scope's campaigns, as `s`. */
-function campaignsIn(scope: CallScope): Condition {
-  switch (scope.kind) {
-    case 'campaigns':
-      return { sql: `FROM campaigns s WHERE s.id IN (${scope.ids.map(() => '?').join(', ') || 'NULL'})`, values: [...scope.ids] };
-    case 'account':
-      return { sql: 'FROM campaigns s WHERE s.account_id = ?', values: [scope.accountId] };
-    case 'partner':
-      return { sql: 'FROM accounts o JOIN campaigns s ON s.account_id = o.id WHERE o.partner_id = ?', values: [scope.partnerId] };
-    case 'all':
-      return { sql: 'FROM campaigns s', values: [] };
-    case 'nothing':
-      return { sql: 'FROM campaigns s WHERE 1 = 0', values: [] };
-  }
 }
 
 /** Whether every call in a campaign's time range matches, so that the range of its index is all there is to read. */
@@ -315,7 +287,7 @@ async function findStretch(database: Lane, scope: CallScope, filter: CallFilter,
   const end = ends.reduce<StretchEnd>((last, each) => (last === null || (each && each.contactId > last.contactId) ? each : last), null);
   const inStretch = inRange(timeColumns, filter.placed, { from: end?.contactId ?? null, before: cursor });
   const { kind } = database;
-  return { lanes, calls: both(within(kind, scope), matchingCalls(kind, filter), inStretch), end };
+  return { lanes, calls: both(isInCampaigns(database, scope), matchingCalls(kind, filter), inStretch), end };
 }
 
 async function stretchLength(database: Lane, scope: CallScope): Promise<number> {

@@ -24,7 +24,7 @@ import {
   sweepBatchSize,
   unlocked,
 } from '../queue/queue.ts';
-import { readContacts } from './contact-limits.ts';
+import { type Contact, contactKey, readContacts } from './contact-limits.ts';
 import { countLive, dialingSql } from './live-calls.ts';
 import { claimAhead, isPacedBy, keepPace, latestNextOfAll, lockScopes, type PaceRow, paceClock, paceTimeSql, spread } from './pace.ts';
 
@@ -343,14 +343,14 @@ async function judgeCalls(
   const revoked = hasCallsLeft ? await findRevoked(lane, trx, rows) : new Set<string>();
   const forServer = serverPace === null ? [] : [{ ...serverPace, scopeId: '', accountId: null, campaignId: null }];
   const pacesOf = (row: PickedRow) => (row.handoff === 'taken' ? [] : [...forServer, ...rulesFor(row.campaign_id).paces]);
-  const limited = rows.filter((row) => rulesFor(row.campaign_id).contactLimits !== null && !mayBeTaken(row));
+  const contacts = rows.flatMap((row) => toContact(row, rulesFor(row.campaign_id)) ?? []);
   const shared = [
     ...rows.flatMap((row) => pacesOf(row).map(({ scopeId }) => scopeId)),
-    ...limited.flatMap((row) => countedFor(rulesFor(row.campaign_id)) ?? []),
+    ...contacts.map(({ limits: { counts } }) => counts.accountId ?? counts.partnerId),
   ];
   if (shared.length > 0 && !mayLock) throw new LockNeeded();
   const scopes = await lockScopes(trx, lane, shared);
-  const contacts = await contactTimes(root, limited, rulesFor, now, { lane, trx });
+  const times = await readContacts(root, contacts, now, { lane, trx });
   const judged: JudgedCalls = { open: [], held: new Map(), refused: [], cancelled: [], campaigns, scopes };
   for (const row of rows) {
     const key: CallKeyPair = [row.campaign_id, row.contact_id];
@@ -374,7 +374,7 @@ async function judgeCalls(
       if (!isLive) holdOrLapse(judged, open, plus(now, oneHour), 'stop');
       continue;
     }
-    const judgement = judgeNow(row, rulesFor(row.campaign_id), contacts, now);
+    const judgement = judgeNow(row, rulesFor(row.campaign_id), times, now);
     if (judgement.kind === 'undecided') continue;
     if (judgement.kind === 'open') judged.open.push({ ...open, stopped: null, paces: pacesOf(row) });
     else if (isLive)
@@ -407,19 +407,19 @@ function mayBeTaken({ state, handoff }: Pick<PickedRow, 'state' | 'handoff'>): b
 
 type Verdict = { kind: 'open' } | { kind: 'undecided' } | { kind: 'held'; until: Millis; heldFor: HeldFor | null } | Objection;
 
-/** Applies the rules about numbers, calling hours and contact limits to a call. */
-function judgeNow(row: PickedRow, rules: CampaignRules, contacts: Contacts, now: Millis): Verdict {
+/** Applies the rules about numbers, calling hours and contact limits to a call. @param contacts see {@link readContacts} */
+function judgeNow(row: PickedRow, rules: CampaignRules, contacts: Map<string, Millis[]>, now: Millis): Verdict {
   const call = { phone: row.phone ?? '', timeZone: row.time_zone, notBefore: null, notAfter: row.not_after };
   const placedAt = row.not_before !== null && row.not_before > row.placed_at ? row.not_before : row.placed_at;
   const judgement = judge(rules, call, now, placedAt);
   if (judgement.kind === 'held') return { ...judgement, heldFor: null };
-  const { contactLimits } = rules;
-  if (judgement.kind !== 'open' || contactLimits === null || mayBeTaken(row)) return judgement;
-  const times = contacts.get(countedFor(rules) ?? '')?.get(call.phone) ?? [];
-  const until = firstAllowed(contactLimits.limits, times, now);
+  const contact = toContact(row, rules);
+  if (judgement.kind !== 'open' || contact === null) return judgement;
+  const times = contacts.get(contactKey(contact)) ?? [];
+  const until = firstAllowed(contact.limits.limits, times, now);
   if (until <= now) {
     // Another call to the same number in this claim has to wait for this one.
-    contacts.get(countedFor(rules) ?? '')?.set(call.phone, [now, ...times]);
+    contacts.set(contactKey(contact), [now, ...times]);
     return judgement;
   }
   const latest = latestDialing({ placedAt, notBefore: null, notAfter: row.not_after });
@@ -433,33 +433,9 @@ function judgeNow(row: PickedRow, rules: CampaignRules, contacts: Contacts, now:
   return lapsesAt > now ? { kind: 'held', until: lapsesAt, heldFor: 'contact-limit' } : { kind: 'contact-limit' };
 }
 
-/** When numbers were called, by the account or partner whose calls count. */
-type Contacts = Map<string, Map<string, Millis[]>>;
-
-/** Returns the ID of the account or partner whose calls the contact limits count; null if there are no limits. */
-function countedFor({ contactLimits }: CampaignRules): string | null {
-  return contactLimits && (contactLimits.counts.accountId ?? contactLimits.counts.partnerId);
-}
-
-/** Reads when the numbers of these calls were called. If several limits count the same calls, reads as far back as the longest of them. */
-async function contactTimes(
-  root: Lane,
-  limited: readonly PickedRow[],
-  rulesFor: CurrentRules['rulesFor'],
-  now: Millis,
-  own: { lane: Lane; trx: Knex },
-): Promise<Contacts> {
-  const contacts: Contacts = new Map();
-  for (const [id, rows] of Map.groupBy(limited, (row) => countedFor(rulesFor(row.campaign_id)))) {
-    const all = rows.flatMap((row) => rulesFor(row.campaign_id).contactLimits ?? []);
-    const [first] = all;
-    if (id === null || !first) continue;
-    const longest = (value: 'days' | 'minutesBetween') => Math.max(...all.map(({ limits }) => limits[value]));
-    const limits = { ...first.limits, days: longest('days'), minutesBetween: longest('minutesBetween') };
-    const phones = [...new Set(rows.map(({ phone }) => phone ?? ''))];
-    contacts.set(id, await readContacts(root, { limits, counts: first.counts }, phones, now, own));
-  }
-  return contacts;
+/** Returns what contact limits need to know about a call; null if they don't apply to it. */
+function toContact(row: PickedRow, { contactLimits }: CampaignRules): Contact | null {
+  return contactLimits === null || row.phone === null || mayBeTaken(row) ? null : { limits: contactLimits, phone: row.phone };
 }
 
 const closedNow = 'Calling hours have ended.';

@@ -2,8 +2,10 @@ import type { Knex } from 'knex';
 import { type Millis, oneDay, oneMinute } from '../../domain/instant.ts';
 import type { ScopeContactLimits } from '../../domain/model.ts';
 import { inCallLanes } from '../engine/call-lanes.ts';
-import { inChunks, type Lane } from '../engine/database.ts';
+import { both, oneOf } from '../engine/conditions.ts';
+import type { Lane } from '../engine/database.ts';
 import { isAt } from '../queue/call-stages.ts';
+import { isOwnedBy } from '../queue/queue.ts';
 
 /** SQL: a provider has, had or may have the call. One that a provider refused doesn't count. */
 const wasHandedOff = `(dialed_at IS NOT NULL OR state = 'unknown' OR ${isAt('open', 'doubt', 'taken')})`;
@@ -14,35 +16,47 @@ const wasHandedOff = `(dialed_at IS NOT NULL OR state = 'unknown' OR ${isAt('ope
  */
 const handedOffAt = `coalesce(dialed_at, CASE WHEN state = 'dialing' THEN CAST(? AS bigint) ELSE ended_at END)`;
 
+/** A number, and the limits that decide how often it may be called. */
+export type Contact = { limits: ScopeContactLimits; phone: string };
+
+const ownerId = ({ limits: { counts } }: Contact) => counts.accountId ?? counts.partnerId;
+
+/** Names the calls that count together: an account's calls to a number or, if the limits say so, those of all accounts of its partner. */
+export const contactKey = (contact: Contact) => `${ownerId(contact)} ${contact.phone}`;
+
 /**
- * Reads when numbers were called, as far as limits count these calls.
+ * Reads when numbers were called, as far back as the longest of the limits.
  *
  * @param own a transaction in one of the lanes with calls, which also sees what it has changed itself; the others are read through their pools
- * @returns the times of each number, latest first
+ * @returns the times by {@link contactKey}, latest first
  */
 export async function readContacts(
   database: Lane,
-  { limits, counts }: Pick<ScopeContactLimits, 'limits' | 'counts'>,
-  phones: readonly string[],
+  contacts: readonly Contact[],
   now: Millis,
   own?: { lane: Lane; trx: Knex },
 ): Promise<Map<string, Millis[]>> {
+  if (contacts.length === 0) return new Map();
   // Not now, which stands for a call of the same claim.
   const latest = now - 1;
-  const since = now - Math.max(limits.days * oneDay, limits.minutesBetween * oneMinute);
-  const scope = counts.accountId === null ? 'account_id IN (SELECT id FROM accounts WHERE partner_id = ?)' : 'account_id = ?';
-  const times = new Map<string, Millis[]>();
-  for (const chunk of inChunks(phones)) {
-    const rows = await inCallLanes(database, (lane) =>
-      lane.query<{ phone: string; at: Millis }>(
-        `SELECT phone, ${handedOffAt} AS at FROM calls
-         WHERE phone IN (${chunk.map(() => '?')}) AND handoff IS NOT NULL AND ${scope} AND ${wasHandedOff} AND ${handedOffAt} > ?`,
-        [latest, ...chunk, counts.accountId ?? counts.partnerId, latest, since],
-        own?.lane === lane ? own.trx : undefined,
-      ),
-    );
-    for (const { phone, at } of rows.flat()) times.set(phone, [...(times.get(phone) ?? []), at]);
-  }
-  for (const each of times.values()) each.sort((a, b) => b - a);
-  return times;
+  const since = now - Math.max(...contacts.flatMap(({ limits: { limits } }) => [limits.days * oneDay, limits.minutesBetween * oneMinute]));
+  const selects = Array.from(Map.groupBy(contacts, ownerId), ([owner, counted]) => {
+    const isOfOwner = counted.slice(0, 1).map(({ limits }) => isOwnedBy(limits.counts));
+    const calls = both(oneOf('phone', [...new Set(counted.map(({ phone }) => phone))]), ...isOfOwner);
+    return {
+      sql: `SELECT CAST(? AS text) AS owner, phone, ${handedOffAt} AS at FROM calls
+        WHERE ${calls.sql} AND handoff IS NOT NULL AND ${wasHandedOff} AND ${handedOffAt} > ?`,
+      values: [owner, latest, ...calls.values, latest, since],
+    };
+  });
+  const rows = await inCallLanes(database, (lane) =>
+    lane.query<{ owner: string; phone: string; at: Millis }>(
+      selects.map(({ sql }) => sql).join(' UNION ALL '),
+      selects.flatMap(({ values }) => values),
+      own?.lane === lane ? own.trx : undefined,
+    ),
+  );
+  const latestFirst = rows.flat().toSorted((a, b) => b.at - a.at);
+  const byKey = Map.groupBy(latestFirst, ({ owner, phone }) => `${owner} ${phone}`);
+  return new Map(Array.from(byKey, ([key, found]) => [key, found.map(({ at }) => at)]));
 }

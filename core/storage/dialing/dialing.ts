@@ -16,7 +16,7 @@ import { knownRules } from '../protection/known.ts';
 import { columnsAt, isAt, isDialing } from '../queue/call-stages.ts';
 import { endOverdueBatch, lapseBatch, markAllDue, type OnStopped, queueSql, sweepBatchSize } from '../queue/queue.ts';
 import { blockIfListed, claimer, dueAccounts } from './claim.ts';
-import { readContacts } from './contact-limits.ts';
+import { contactKey, readContacts } from './contact-limits.ts';
 import { dialingSql } from './live-calls.ts';
 import { fillGaps, nextInPace, paceTimeSql } from './pace.ts';
 
@@ -35,7 +35,7 @@ export function dialingStore(database: Lane, clock: Clock, onStopped: OnStopped 
     nextInPace: () => nextInPace(database, paceTimeSql(database, clock)),
 
     async contactTimes(limits, phone, now) {
-      return (await readContacts(database, limits, [phone], now)).get(phone) ?? [];
+      return (await readContacts(database, [{ limits, phone }], now)).get(contactKey({ limits, phone })) ?? [];
     },
 
     async claim(limit, provider, now, leaseUntil, serverPace = null, lateness = 0) {

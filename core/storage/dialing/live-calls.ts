@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
-import type { Lane, Value } from '../engine/database.ts';
+import type { Condition } from '../engine/conditions.ts';
+import type { Lane } from '../engine/database.ts';
 import { isAt } from '../queue/call-stages.ts';
 
 /** Returns the SQL for the calls that are being dialed. SQLite would read every call that a campaign ever had instead. */
@@ -8,19 +9,18 @@ export const dialingSql = ({ kind }: Lane) => (kind === 'sqlite' ? 'calls INDEXE
 /**
  * Counts the calls in one lane that a provider has or may have.
  *
- * @param among an SQL condition
  * @param options.max where to stop counting
  * @param options.on a transaction. Otherwise, uses the pool
  */
 export async function countLive(
   lane: Lane,
-  among: { sql: string; bindings: readonly Value[] },
+  { sql, values }: Condition,
   { max = Number.MAX_SAFE_INTEGER, on }: { max?: number; on?: Knex | undefined } = {},
 ): Promise<number> {
   const [row] = await lane.query<{ live: number | string }>(
     `SELECT count(*) AS live FROM
-     (SELECT 1 FROM ${dialingSql(lane)} WHERE state = 'dialing' AND ${isAt('open', 'doubt', 'taken')} AND ${among.sql} LIMIT ?) AS live_calls`,
-    [...among.bindings, max],
+     (SELECT 1 FROM ${dialingSql(lane)} WHERE state = 'dialing' AND ${isAt('open', 'doubt', 'taken')} AND ${sql} LIMIT ?) AS live_calls`,
+    [...values, max],
     on,
   );
   return Number(row?.live ?? 0);

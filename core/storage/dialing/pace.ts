@@ -3,6 +3,7 @@ import { instant, type Millis, oneHour } from '../../domain/instant.ts';
 import type { DepartureTime, ScopePace } from '../../domain/model.ts';
 import type { Clock } from '../../domain/ports.ts';
 import { callLane } from '../engine/call-lanes.ts';
+import { both, type Condition, equal } from '../engine/conditions.ts';
 import type { Lane } from '../engine/database.ts';
 import { isUndialed } from '../queue/call-stages.ts';
 import { type CallKeyPair, queueSql, selectAmong } from '../queue/queue.ts';
@@ -152,11 +153,9 @@ export async function keepPace<Call extends PacedCall>(
   };
 }
 
-/** Builds the SQL condition that the pace of this scope counts a call. */
-export function isPacedBy({ accountId, campaignId }: ScopePace): { sql: string; bindings: readonly string[] } {
-  if (accountId === null) return { sql: '1 = 1', bindings: [] };
-  if (campaignId === null) return { sql: 'account_id = ?', bindings: [accountId] };
-  return { sql: 'account_id = ? AND campaign_id = ?', bindings: [accountId, campaignId] };
+/** Builds the condition that the pace of this scope counts a call. */
+export function isPacedBy({ accountId, campaignId }: ScopePace): Condition {
+  return both(accountId === null ? null : equal('account_id', accountId), campaignId === null ? null : equal('campaign_id', campaignId));
 }
 
 /**

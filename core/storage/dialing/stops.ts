@@ -6,8 +6,10 @@ import type { DialingStop } from '../../domain/model.ts';
 import type { ProtectionAccess, StopStore } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { recordAudit } from '../audit/audit.ts';
+import { isInCampaigns } from '../directory/directory.ts';
 import { queryCalls, sumOfCalls } from '../engine/call-lanes.ts';
-import { type Lane, type Lanes, requireSeen, type Value } from '../engine/database.ts';
+import { always, type Condition, equal } from '../engine/conditions.ts';
+import { type Lane, type Lanes, requireSeen } from '../engine/database.ts';
 import type { DialingStopRow } from '../engine/tables.ts';
 import { markChanged } from '../protection/rules.ts';
 import { isAt } from '../queue/call-stages.ts';
@@ -42,7 +44,7 @@ export function stopStore({ console: database, background }: Lanes): StopStore {
         await write('dialing_stops').where({ scope_id: row.scope_id }).update({ cancelling_since });
         await cancelFor(background, { ...row, cancelling_since }, toCancel(cancelling));
       }
-      const [current = stop] = isNew ? [] : await select(database, 's.scope_id = ?', [row.scope_id]);
+      const [current = stop] = isNew ? [] : await select(database, equal('s.scope_id', row.scope_id));
       return { stop: current, isNew };
     },
 
@@ -53,7 +55,7 @@ export function stopStore({ console: database, background }: Lanes): StopStore {
       return { queuedCalls, withProvider };
     },
 
-    list: (access) => select(database, ...appliesTo(access)),
+    list: (access) => select(database, appliesTo(access)),
 
     async resume(stop, event, cancelling) {
       const row = await read('dialing_stops').where({ id: stop.id }).first();
@@ -86,28 +88,28 @@ function toRow(stop: DialingStop, cancelling: boolean): DialingStopRow {
 }
 
 /** Builds the condition for the stops that apply to something in the viewer's reach. */
-function appliesTo(access: ProtectionAccess): [sql: string, bindings: Value[]] {
+function appliesTo(access: ProtectionAccess): Condition {
   switch (access.kind) {
     case 'all':
-      return ['1 = 1', []];
+      return always;
     case 'partner':
-      return [`s.scope = 'server' OR s.partner_id = ?`, [access.partnerId]];
+      return { sql: `s.scope = 'server' OR s.partner_id = ?`, values: [access.partnerId] };
     case 'account':
-      return [
-        `s.scope = 'server' OR s.account_id = ? OR (s.scope = 'partner' AND s.partner_id = (SELECT partner_id FROM accounts WHERE id = ?))`,
-        [access.accountId, access.accountId],
-      ];
+      return {
+        sql: `s.scope = 'server' OR s.account_id = ? OR (s.scope = 'partner' AND s.partner_id = (SELECT partner_id FROM accounts WHERE id = ?))`,
+        values: [access.accountId, access.accountId],
+      };
   }
 }
 
 type StopRow = Omit<DialingStopRow, 'cancelling_since'> & { target_name: string | null };
 
-async function select({ query }: Lane, condition: string, bindings: readonly Value[]): Promise<DialingStop[]> {
+async function select({ query }: Lane, { sql, values }: Condition): Promise<DialingStop[]> {
   const rows = await query<StopRow>(
     `SELECT s.*, coalesce(p.name, a.name, c.name) AS target_name FROM dialing_stops s
      LEFT JOIN partners p ON p.id = s.scope_id LEFT JOIN accounts a ON a.id = s.scope_id LEFT JOIN campaigns c ON c.id = s.scope_id
-     WHERE ${condition} ORDER BY s.id DESC`,
-    bindings,
+     WHERE ${sql} ORDER BY s.id DESC`,
+    values,
   );
   return rows.map((row) => ({
     ...{ id: row.id, scope: row.scope, at: row.at, byType: row.by_type, reason: row.reason },
@@ -123,13 +125,13 @@ async function awaitHandoffs(
   { scope, target }: DialingStop,
   rest: (ms: number) => Promise<void> = setTimeout,
 ): Promise<void> {
-  const { sql, bindings } = isInScope({ scope, scopeId: target?.id ?? '' });
+  const { sql, values } = isInScope({ scope, scopeId: target?.id ?? '' });
   // Whether a lease has ended doesn't matter, because the core that claimed the call may have a different clock. A call in doubt that waits
   // for its next attempt has a detail, which claims remove.
   const under = `state = 'dialing' AND (${isAt('open')} OR (${isAt('doubt')} AND detail IS NULL)) AND ${sql}`;
   const find = async () => {
     const select = `SELECT contact_id, attempt FROM ${dialingSql(database)} WHERE ${under}`;
-    const rows = await queryCalls<{ contact_id: string; attempt: number }>(database, select, bindings);
+    const rows = await queryCalls<{ contact_id: string; attempt: number }>(database, select, values);
     return rows.map(({ contact_id, attempt }) => `${contact_id} ${attempt}`);
   };
   const before = new Set(await find());
@@ -153,20 +155,20 @@ const toCancel = (cancelling: true | 'soon'): Cancel => (cancelling === 'soon' ?
  * Returns the time of a stop or, if that's later, of the newest call that's there, because the clock of the core where a call was placed may
  * be ahead. Calls that are placed later aren't cancelled.
  */
-async function newestOf(database: Lane, { id, scope, target, owner, at }: DialingStop): Promise<Millis> {
-  const ids = {
-    server: ['SELECT id FROM campaigns'],
-    partner: ['SELECT c.id FROM campaigns c JOIN accounts a ON a.id = c.account_id WHERE a.partner_id = ?', owner?.partnerId ?? ''],
-    account: ['SELECT id FROM campaigns WHERE account_id = ?', target?.id ?? ''],
-    campaign: ['SELECT id FROM campaigns WHERE id = ?', target?.id ?? ''],
+async function newestOf(database: Lane, { id, scope, target, at }: DialingStop): Promise<Millis> {
+  const targetId = target?.id ?? '';
+  const scopes = {
+    server: { kind: 'all' },
+    partner: { kind: 'partner', partnerId: targetId },
+    account: { kind: 'account', accountId: targetId },
+    campaign: { kind: 'campaigns', ids: [targetId] },
   } as const;
-  const [campaigns, ...bindings] = ids[scope];
-  const among = database.kind === 'postgres' ? `= ANY (ARRAY(${campaigns}))` : `IN (${campaigns})`;
+  const { sql, values } = isInCampaigns(database, scopes[scope]);
   const rows = await queryCalls<{ newest: Millis | null }>(
     database,
     // IDs are in the order of their times, so these calls are newer than the stop.
-    `SELECT max(placed_at) AS newest FROM calls WHERE campaign_id ${among} AND contact_id > ?`,
-    [...bindings, id],
+    `SELECT max(placed_at) AS newest FROM calls WHERE ${sql} AND contact_id > ?`,
+    [...values, id],
   );
   return instant(Math.max(at, ...rows.map(({ newest }) => Number(newest ?? 0))));
 }

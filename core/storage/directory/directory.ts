@@ -2,16 +2,16 @@ import type { Knex } from 'knex';
 import type { Named } from '#contract/console/common.ts';
 import type { CampaignAccess } from '../../domain/directory/scope.ts';
 import type { ListFilter, Managed, Tenancy } from '../../domain/model.ts';
-import type { Belonging, DirectoryKind, DirectoryStore, ManagedAccess } from '../../domain/ports.ts';
+import type { Belonging, CallScope, DirectoryKind, DirectoryStore, ManagedAccess } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { recordAudit, recordAudits } from '../audit/audit.ts';
-import { type Condition, either, equal, matching } from '../engine/conditions.ts';
+import { type Condition, either, equal, matching, oneOf, oneSelected } from '../engine/conditions.ts';
 import { type Dialect, inChunks, type Lane, type Lanes } from '../engine/database.ts';
 import { isForeignKeyViolation } from '../engine/errors.ts';
 import { parseSettings } from '../protection/known.ts';
 
-type AccountRow = Named & { partner_id: string; partner_name: string };
-type CampaignRow = AccountRow & { account_id: string; account_name: string; settings: string | null };
+type TenancyRow = Named & { partner_id: string; partner_name: string };
+type CampaignRow = TenancyRow & { account_id: string; account_name: string; settings: string | null };
 
 export function directoryStore({ console, lists }: Lanes): DirectoryStore {
   const { kind, read, write } = console;
@@ -96,7 +96,7 @@ export function directoryStore({ console, lists }: Lanes): DirectoryStore {
 
     async all(kind) {
       const [table, order] = allOf[kind];
-      const rows: (Partial<CampaignRow> & ExternalRow)[] = await select[kind](console, { kind: 'all' })
+      const rows: (Partial<CampaignRow> & Named & { external_id: string | null })[] = await select[kind](console, { kind: 'all' })
         .select(`${table}.external_id`)
         .orderBy([...order]);
       return rows.map(({ id, name, external_id, partner_id, partner_name = '', account_id, account_name = '' }) => {
@@ -213,6 +213,31 @@ function page(kind: Dialect, from: Knex.QueryBuilder, of: string, { search, curs
   return from.orderByRaw(`${of}.id || ''`).limit(limit);
 }
 
+/** Builds the condition that a call is in one of these campaigns. */
+export function isInCampaigns({ kind }: Lane, scope: CallScope): Condition {
+  const [only, ...others] = scope.kind === 'campaigns' ? scope.ids : [];
+  if (only !== undefined && others.length === 0) return equal('campaign_id', only);
+  return oneSelected(kind, 'campaign_id', 's.id', campaignsIn(scope));
+}
+
+/** Builds the FROM and WHERE clauses that select a scope's campaigns, as `s`. */
+export function campaignsIn(scope: CallScope): Condition {
+  switch (scope.kind) {
+    case 'campaigns': {
+      const { sql, values } = oneOf('s.id', scope.ids);
+      return { sql: `FROM campaigns s WHERE ${sql}`, values };
+    }
+    case 'account':
+      return { sql: 'FROM campaigns s WHERE s.account_id = ?', values: [scope.accountId] };
+    case 'partner':
+      return { sql: 'FROM accounts o JOIN campaigns s ON s.account_id = o.id WHERE o.partner_id = ?', values: [scope.partnerId] };
+    case 'all':
+      return { sql: 'FROM campaigns s', values: [] };
+    case 'nothing':
+      return { sql: 'FROM campaigns s WHERE 1 = 0', values: [] };
+  }
+}
+
 /** What has to be gone before a partner, account or campaign can be deleted. */
 const belongings = {
   partner: [
@@ -259,17 +284,13 @@ function within(query: Knex.QueryBuilder, access: CampaignAccess): Knex.QueryBui
   }
 }
 
-function toPartner({ partner_id, partner_name }: AccountRow): Named {
+function toPartner({ partner_id, partner_name }: TenancyRow): Named {
   return { id: partner_id, name: partner_name };
 }
-
-type TenancyRow = Named & { partner_id: string; partner_name: string };
 
 function toTenancy({ id, name, partner_id, partner_name }: TenancyRow): Omit<Tenancy, 'kind'> {
   return { id, name, partnerId: partner_id, partnerName: partner_name };
 }
-
-type ExternalRow = Named & { external_id: string | null };
 
 function narrow(query: Knex.QueryBuilder, { sql, values }: Condition): void {
   query.whereRaw(sql, values);

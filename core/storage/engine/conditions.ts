@@ -2,7 +2,7 @@ import { foldText, withoutHidden } from '#contract/text/text.ts';
 import type { InstantRange } from '../../domain/model.ts';
 import type { Dialect, Lane, Value } from './database.ts';
 
-export type Condition = { sql: string; values: Value[] };
+export type Condition = { sql: string; values: readonly Value[] };
 
 /** Digits; Latin, Greek, Cyrillic and Japanese letters, with and without accents; and their East Asian forms of another width. */
 const alphabets = [
@@ -68,13 +68,27 @@ export function equal(column: string, value: string): Condition {
   return { sql: `${column} = ?`, values: [value] };
 }
 
-/** Builds the condition that all of these are true. Null and an empty list are always true. */
-export function both(...conditions: readonly (Condition | null)[]): Condition {
-  const parts = conditions.flatMap((condition) => (condition === null || condition.sql === always ? [] : [condition]));
-  return { sql: parts.map(({ sql }) => sql).join(' AND ') || always, values: parts.flatMap(({ values }) => values) };
+export function oneOf(column: string, values: readonly string[]): Condition {
+  return { sql: `${column} IN (${values.map(() => '?').join(', ') || 'NULL'})`, values };
 }
 
-const always = '1 = 1';
+/**
+ * Builds the condition that a column of calls has one of the values that `from` selects. On PostgreSQL, it uses an array, because the planner
+ * would turn a subquery into a join and read the calls of all campaigns in the range.
+ */
+export function oneSelected(kind: Dialect, column: string, selected: string, from: Condition): Condition {
+  const select = `SELECT ${selected} ${from.sql}`;
+  return { sql: kind === 'postgres' ? `${column} = ANY (ARRAY(${select}))` : `${column} IN (${select})`, values: from.values };
+}
+
+/** Builds the condition that all of these are true. Null and an empty list are always true. */
+export function both(...conditions: readonly (Condition | null)[]): Condition {
+  const parts = conditions.flatMap((condition) => (condition === null || condition.sql === always.sql ? [] : [condition]));
+  return { sql: parts.map(({ sql }) => sql).join(' AND ') || always.sql, values: parts.flatMap(({ values }) => values) };
+}
+
+export const always: Condition = { sql: '1 = 1', values: [] };
+export const never: Condition = { sql: '1 = 0', values: [] };
 
 type Columns = { id: string; at: string };
 /** The columns of an index before the ID, and their values. */

@@ -8,12 +8,13 @@ import type { DoNotCallStore, ProtectionAccess } from '../../domain/ports.ts';
 import { doNotCallDetail } from '../../domain/protection/judge.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { countCalls, sumOfCalls } from '../engine/call-lanes.ts';
+import { both, oneOf } from '../engine/conditions.ts';
 import { inChunks, inShortTransactions, type Lane, type Lanes, required, requireSeen } from '../engine/database.ts';
 import { endCalls } from '../engine/ended-calls.ts';
 import { emptyLog } from '../engine/sqlite/sqlite.ts';
 import type { DoNotCallRow } from '../engine/tables.ts';
 import { isAt, isListed, stageAfterSql } from '../queue/call-stages.ts';
-import { type CallKeyPair, selectAmong, selectBatch, walkQueue } from '../queue/queue.ts';
+import { type CallKeyPair, isOwnedBy, selectAmong, selectBatch, walkQueue } from '../queue/queue.ts';
 
 /** The number of entries that one statement deletes. */
 const deleteBatchSize = 2_000;
@@ -183,11 +184,10 @@ function toEntry(row: DoNotCallRow, scopeName: string): DoNotCallEntry {
 
 /** Counts the calls to these numbers that a provider has or may have. */
 async function countBeingDialed(database: Lane, owner: OwningScope, phones: readonly string[]): Promise<number> {
-  const scope = owner.accountId === null ? 'account_id IN (SELECT id FROM accounts WHERE partner_id = ?)' : 'account_id = ?';
   let calls = 0;
   for (const chunk of inChunks(phones)) {
-    const from = `calls WHERE state = 'dialing' AND phone IN (${chunk.map(() => '?')}) AND ${isAt('open', 'doubt', 'taken')} AND ${scope}`;
-    calls += await countCalls(database, from, [...chunk, owner.accountId ?? owner.partnerId]);
+    const { sql, values } = both(oneOf('phone', chunk), isOwnedBy(owner));
+    calls += await countCalls(database, `calls WHERE state = 'dialing' AND ${sql} AND ${isAt('open', 'doubt', 'taken')}`, values);
   }
   return calls;
 }

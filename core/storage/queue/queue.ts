@@ -6,10 +6,11 @@ import { stagesBefore, toState } from '../../domain/calls/call-states.ts';
 import { dialingLimits } from '../../domain/calls/dialing.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
 import { type Millis, oneDay } from '../../domain/instant.ts';
-import type { StopReason } from '../../domain/model.ts';
+import type { OwningScope, StopReason } from '../../domain/model.ts';
 import { maxDaysAhead } from '../../domain/protection/calling-hours.ts';
 import { contactLimitDetail, stoppedDetail } from '../../domain/protection/judge.ts';
 import { countCalls, perLane, queryCalls, sumOfCalls } from '../engine/call-lanes.ts';
+import { always, both, type Condition, either, equal, oneOf } from '../engine/conditions.ts';
 import { getDialect, inChunks, type Lane, type Mode, pause, type Value } from '../engine/database.ts';
 import { endCalls } from '../engine/ended-calls.ts';
 import { readSql } from '../engine/sql-file.ts';
@@ -41,42 +42,47 @@ type StoppedCalls = { scope: StopScope; scopeId: string; placedUntil: Millis };
 
 type CallsToCancel = KeysWithCalls | StoppedCalls;
 
-/** Builds the SQL condition that a call is one of these. If there may be a million keys, it looks up each row's key. */
-function isAmong(calls: CallsToCancel): { sql: string; bindings: readonly Value[] } {
+/** Builds the condition that a call is one of these. If there may be a million keys, it looks up each row's key. */
+function isAmong(calls: CallsToCancel): Condition {
   const placedBy = (table: string) => `SELECT 1 FROM ${table} k WHERE k.id = calls.api_key_id`;
-  if (calls === 'marked') return { sql: `EXISTS (${placedBy('revoked_api_keys')} AND k.cancelling_since IS NOT NULL)`, bindings: [] };
-  if ('scope' in calls) {
-    const { sql, bindings } = isInScope(calls);
-    return { sql: `${sql} AND placed_at <= ?`, bindings: [...bindings, calls.placedUntil] };
-  }
-  if ('ids' in calls) return { sql: `api_key_id IN (${calls.ids.map(() => '?')})`, bindings: calls.ids };
-  const placedByUser = ['api_keys', 'revoked_api_keys'].map((table) => `EXISTS (${placedBy(table)} AND k.creator_id = ?)`);
-  return { sql: `(${placedByUser.join(' OR ')})`, bindings: [calls.creatorId, calls.creatorId] };
+  if (calls === 'marked') return { sql: `EXISTS (${placedBy('revoked_api_keys')} AND k.cancelling_since IS NOT NULL)`, values: [] };
+  if ('scope' in calls) return both(isInScope(calls), { sql: 'placed_at <= ?', values: [calls.placedUntil] });
+  if ('ids' in calls) return oneOf('api_key_id', calls.ids);
+  const { creatorId } = calls;
+  const isOfUser = (table: string): Condition => ({ sql: `EXISTS (${placedBy(table)} AND k.creator_id = ?)`, values: [creatorId] });
+  return either(isOfUser('api_keys'), isOfUser('revoked_api_keys'));
 }
 
-/** Builds the SQL condition that a call belongs to a stop's scope. */
-export function isInScope({ scope, scopeId }: Pick<StoppedCalls, 'scope' | 'scopeId'>): { sql: string; bindings: readonly string[] } {
+/** Builds the condition that a call belongs to a stop's scope. */
+export function isInScope({ scope, scopeId }: Pick<StoppedCalls, 'scope' | 'scopeId'>): Condition {
   switch (scope) {
     case 'server':
-      return { sql: '1 = 1', bindings: [] };
+      return always;
     case 'partner':
-      return { sql: 'EXISTS (SELECT 1 FROM accounts a WHERE a.id = calls.account_id AND a.partner_id = ?)', bindings: [scopeId] };
+      return { sql: 'EXISTS (SELECT 1 FROM accounts a WHERE a.id = calls.account_id AND a.partner_id = ?)', values: [scopeId] };
     case 'account':
-      return { sql: 'account_id = ?', bindings: [scopeId] };
+      return equal('account_id', scopeId);
     case 'campaign':
-      return { sql: 'campaign_id = ?', bindings: [scopeId] };
+      return equal('campaign_id', scopeId);
   }
+}
+
+/** Builds the condition that a call belongs to an account or, if that's null, to any account of the partner. */
+export function isOwnedBy({ accountId, partnerId }: OwningScope): Condition {
+  if (accountId !== null) return equal('account_id', accountId);
+  return { sql: 'account_id IN (SELECT id FROM accounts WHERE partner_id = ?)', values: [partnerId] };
 }
 
 /** Counts each key's calls that can be cancelled. Keys without such calls are missing from the result. */
 export async function countQueued(database: Lane, keyIds: readonly string[]): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   for (const ids of inChunks(keyIds)) {
+    const { sql, values } = oneOf('api_key_id', ids);
     const rows = await queryCalls<{ api_key_id: string; calls: number }>(
       database,
       `SELECT api_key_id, count(*) AS calls FROM ${queueSql(database)}
-       WHERE due_at IS NOT NULL AND api_key_id IN (${ids.map(() => '?')}) AND ${isUndialed} GROUP BY api_key_id`,
-      ids,
+       WHERE due_at IS NOT NULL AND ${sql} AND ${isUndialed} GROUP BY api_key_id`,
+      values,
     );
     for (const row of rows) counts.set(row.api_key_id, (counts.get(row.api_key_id) ?? 0) + row.calls);
   }
@@ -85,9 +91,9 @@ export async function countQueued(database: Lane, keyIds: readonly string[]): Pr
 
 /** Counts the calls of a stop's scope that wait. */
 export function countUndialed(database: Lane, scope: Pick<StoppedCalls, 'scope' | 'scopeId'>): Promise<number> {
-  const { sql, bindings } = isInScope(scope);
+  const { sql, values } = isInScope(scope);
   const from = `${queueSql(database)} WHERE due_at IS NOT NULL AND ${isUndialed} AND ${sql}`;
-  return countCalls(database, from, bindings);
+  return countCalls(database, from, values);
 }
 
 /**
@@ -95,11 +101,11 @@ export function countUndialed(database: Lane, scope: Pick<StoppedCalls, 'scope' 
  * cancelled.
  */
 export async function keysHandingOff(database: Lane, keys: KeysWithCalls, now: Millis): Promise<Set<string>> {
-  const { sql, bindings } = isAmong(keys);
+  const { sql, values } = isAmong(keys);
   const rows = await queryCalls<{ api_key_id: string }>(
     database,
     `SELECT DISTINCT api_key_id FROM ${queueSql(database)} WHERE due_at IS NOT NULL AND due_at > ? AND ${sql} AND ${isAt('open')}`,
-    [now, ...bindings],
+    [now, ...values],
   );
   return new Set(rows.map((row) => row.api_key_id));
 }
@@ -178,12 +184,12 @@ async function cancelOnce(database: Lane, calls: CallsToCancel, options: Options
 }
 
 function findQueued(database: Lane, calls: CallsToCancel, after: readonly Value[], limit: number): Promise<Found[]> {
-  const { sql, bindings } = isAmong(calls);
+  const { sql, values } = isAmong(calls);
   return database.query<Found>(
     `SELECT ${[...position, 'campaign_id']} FROM ${queueSql(database)}
      WHERE due_at IS NOT NULL AND (${position}) > (?, ?, ?, ?, ?) AND ${sql} AND ${isUndialed}
      ORDER BY ${position} LIMIT ?`,
-    [...after, ...bindings, limit],
+    [...after, ...values, limit],
   );
 }
 
