@@ -18,7 +18,7 @@ import { invalidProxyAddress, readProxyAddress } from '#contract/proxies.ts';
 import { withDeadline } from '#contract/request-deadline.ts';
 import { pathTo } from '#contract/route.ts';
 import { readServerAddress } from '#contract/server-address.ts';
-import { parseJson } from '#contract/text/json.ts';
+import { isObject, parseJson } from '#contract/text/json.ts';
 import { isIdentifier } from '#contract/text/text.ts';
 
 // biome-ignore lint/style/noRestrictedImports: it's only for the version
@@ -218,10 +218,6 @@ function toRequestBody(call: Call): string {
 /** @throws CallkeyError `usage` */
 function checkSignal(signal: unknown): void {
   if (signal !== undefined && !(signal instanceof AbortSignal)) throw usageError('The signal must be an AbortSignal.');
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null;
 }
 
 const maxResponseBytes = 1024 * 1024;

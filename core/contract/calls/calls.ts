@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { placeCallPath } from '../headers.ts';
 import { limits } from '../limits.ts';
 import { routeBy } from '../route.ts';
-import { dropInvisible, identifierSchema, inputInstantSchema, instantSchema, lineSchema, textSchema } from '../text/text.ts';
+import { isObject } from '../text/json.ts';
+import { dropInvisible, identifierSchema, inputInstantSchema, instantSchema, lineSchema, namedTexts, textSchema } from '../text/text.ts';
 import { findTimeZone, timeZoneSchema } from '../time-zones.ts';
 import { type Validated, validate } from '../validate.ts';
 import { isPhoneNumber, notE164 } from './phone.ts';
@@ -36,20 +37,7 @@ const contactSchema = z.strictObject({
 
 const variableNameForm = /^[^\p{Cc}\p{Cs}]{1,64}$/u;
 
-/**
- * Checks the object before its variables, because the record below silently skips `__proto__`, and checking thousands of invalid variables
- * would take too long.
- */
-const variablesShape = z
-  .unknown()
-  .refine((variables) => !isObject(variables) || !Object.hasOwn(variables, '__proto__'), {
-    error: "A variable can't be named __proto__.",
-  })
-  .refine((variables) => !isObject(variables) || Object.keys(variables).length <= limits.variables, {
-    error: `Must have at most ${limits.variables} variables.`,
-  });
-
-const variablesSchema = variablesShape
+const variablesSchema = namedTexts('variable', limits.variables)
   .pipe(
     z.record(
       z.string().regex(variableNameForm, { error: `Must be 1 to ${limits.variableName} characters, without control characters.` }),
@@ -63,10 +51,6 @@ const variablesSchema = variablesShape
     propertyNames: { pattern: variableNameForm.source },
     additionalProperties: { type: 'string', maxLength: limits.variableValue },
   });
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
-}
 
 export const placeCallSchema = z
   .strictObject({

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { limits } from '../limits.ts';
 import { route } from '../route.ts';
-import { identifierSchema, lineSchema, textSchema } from '../text/text.ts';
+import { isObject } from '../text/json.ts';
+import { identifierSchema, lineSchema, namedTexts, normalizeLine, textSchema } from '../text/text.ts';
 import { directoryQuerySchema, namedSchema, nextCursorSchema } from './common.ts';
 
 export const accountsSchema = z.object({ accounts: z.array(namedSchema), nextCursor: nextCursorSchema });
@@ -34,10 +35,24 @@ const directoryPartnerSchema = namedSchema.extend({ accounts: z.number().int() }
 const directoryAccountSchema = namedSchema.extend({ partner: namedSchema, campaigns: z.number().int() });
 
 const maxSettings = 20;
+const settingName = 64;
 /** Short texts for the provider, such as the agent and the number to call from. */
-const settingsSchema = z
-  .record(lineSchema(64, 'Must have a name.'), textSchema(1_000))
-  .refine((settings) => Object.keys(settings).length <= maxSettings, { error: `Must be at most ${maxSettings} settings.` });
+const settingsSchema = namedTexts('setting', maxSettings)
+  .refine((settings) => !isObject(settings) || !hasTwins(Object.keys(settings).map((name) => normalizeLine(name, settingName))), {
+    error: 'Each setting must have another name.',
+  })
+  .pipe(z.record(lineSchema(settingName, 'Must have a name.'), textSchema(1_000)))
+  .meta({
+    type: 'object',
+    maxProperties: maxSettings,
+    propertyNames: { minLength: 1, maxLength: settingName },
+    additionalProperties: { type: 'string', maxLength: 1_000 },
+  });
+
+/** Whether two names are the same, such as `agent` and `agent ` without its space. */
+function hasTwins(names: readonly string[]): boolean {
+  return new Set(names).size < names.length;
+}
 
 const directoryCampaignSchema = namedSchema.extend({
   account: namedSchema,

@@ -6,3 +6,7 @@ export function parseJson(text: string): unknown {
     return undefined;
   }
 }
+
+export function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}

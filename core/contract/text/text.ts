@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { limits } from '../limits.ts';
 import { canonicalEmail, hasCanonicalDomain } from './email.ts';
+import { isObject } from './json.ts';
 
 /** Returns the length in code points. That's closer to what people count as characters: an emoji is one. */
 export function countCodePoints(text: string): number {
@@ -129,6 +130,17 @@ export function textSchema(max: number) {
     .refine((text) => isWithinCodePoints(text, max), { error: `Must be at most ${max} characters.` })
     .check(({ value, issues }) => checkPrintable({ value: value.replace(/[\t\n\r]/g, ''), issues }))
     .meta({ maxLength: max });
+}
+
+/**
+ * Checks an object of texts with names before the record that reads it, because records silently skip `__proto__`, and checking thousands of
+ * invalid texts would take too long.
+ */
+export function namedTexts(noun: string, max: number) {
+  return z
+    .unknown()
+    .refine((texts) => !isObject(texts) || !Object.hasOwn(texts, '__proto__'), { error: `A ${noun} can't be named __proto__.` })
+    .refine((texts) => !isObject(texts) || Object.keys(texts).length <= max, { error: `Must have at most ${max} ${noun}s.` });
 }
 
 /** Whether a text could be an ID of this service. If not, there's no need to look it up. */
