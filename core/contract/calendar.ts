@@ -27,10 +27,6 @@ export function plusDays(day: string, days: number, years = 0): string {
   return isoDay(inUtc(day).plus({ years }).plus({ days }));
 }
 
-export function daysBetween(first: string, last: string): number {
-  return inUtc(last).diff(inUtc(first), 'days').days;
-}
-
 /**
  * Returns the last millisecond of a local day: one before the next day starts. If clocks change at midnight, 23:59:59.999 may occur twice
  * or not at all, so this counts back from the start of the next day.

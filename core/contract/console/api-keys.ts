@@ -72,9 +72,7 @@ export const revocationSchema = z.object({
 
 export type RevocationView = z.infer<typeof revocationSchema>;
 
-export const revokeQuerySchema = z.strictObject({
-  cancelQueuedCalls: flagSchema,
-});
+export const revokeQuerySchema = z.strictObject({ cancelQueuedCalls: flagSchema });
 
 /** The reasons for revoking a key, as the activity list shows them. */
 export const revokeReasons = {
@@ -93,8 +91,6 @@ const why = {
   reason: z.enum(reasonNames, { error: `Must be one of ${reasonNames.join(', ')}.` }).optional(),
   note: lineSchema(limits.revokeNote).optional(),
 };
-
-export const revokeApiKeyQuerySchema = revokeQuerySchema.extend(why);
 
 export const changeApiKeySchema = z
   .strictObject({
@@ -236,7 +232,7 @@ export const apiKeyRoutes = {
   }),
   revokeApiKey: route('DELETE', '/console/api-keys/:id', {
     summary: 'Revoke an API key',
-    query: revokeApiKeyQuerySchema,
+    query: revokeQuerySchema.extend(why),
   }),
   previewRevocation: route('GET', '/console/api-keys/:id/revocation', {
     summary: 'Preview the effects of revoking an API key',

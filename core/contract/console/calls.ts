@@ -18,14 +18,13 @@ const callFilter = {
     .optional()
     .transform((values) => (values === undefined ? [] : [values].flat())),
   apiKey: identifierSchema.optional(),
+  /** Searches the contact's name and phone number, and the request ID. */
+  search: searchSchema,
 };
 
-/** Searches the contact's name and phone number, and the request ID. */
-const callSearch = { search: searchSchema };
+const callsExportQuerySchema = z.strictObject(callFilter).check(isRange);
 
-const callsExportQuerySchema = z.strictObject({ ...callFilter, ...callSearch }).check(isRange);
-
-export const callsQuerySchema = z.strictObject({ ...callFilter, ...callSearch, cursor: cursorSchema }).check(isRange);
+export const callsQuerySchema = z.strictObject({ ...callFilter, cursor: cursorSchema }).check(isRange);
 
 export const callSchema = z.object({
   requestId: z.string(),
@@ -94,11 +93,6 @@ export type CallDetailsView = z.infer<typeof callDetailsSchema>;
 /** The time zone of a chart's calendar days. */
 export const chartQuerySchema = z.strictObject({ timeZone: dayRange.timeZone });
 
-/** Covers one page of the campaign list, selected by `campaignSearch` and `cursor`. */
-export const allCallsSummaryQuerySchema = z
-  .strictObject({ ...callFilter, ...callSearch, campaignSearch: searchSchema, cursor: cursorSchema })
-  .check(isRange);
-
 const callsByOutcome = {
   states: z.partialRecord(z.enum(callStates), z.number().int()),
   /** How many of the completed calls were answered by whom, as far as the provider has reported it. Omitted if it hasn't. */
@@ -164,7 +158,8 @@ export const callRoutes = {
   }),
   summarizeAllCalls: route('GET', '/console/calls/summary', {
     summary: 'Count calls by day in each campaign, one page of campaigns at a time, in the last 30 days or a range of days',
-    query: allCallsSummaryQuerySchema,
+    /** Covers one page of the campaign list, selected by `campaignSearch` and `cursor`. */
+    query: z.strictObject({ ...callFilter, campaignSearch: searchSchema, cursor: cursorSchema }).check(isRange),
     answer: allCallsSummarySchema,
   }),
   showCall: route('GET', '/console/campaigns/:id/calls/:contactId', {

@@ -20,12 +20,6 @@ export const userSchema = viewerSchema.extend({
 
 export type UserView = z.infer<typeof userSchema>;
 
-/**
- * `away` lists only users who haven't signed in for 90 days. For a user who has never signed in, the 90 days start when the user was
- * created.
- */
-export const usersQuerySchema = directoryQuerySchema.extend({ away: flagSchema });
-
 export const usersSchema = z.object({ users: z.array(userSchema), nextCursor: nextCursorSchema });
 
 export type UsersView = z.infer<typeof usersSchema>;
@@ -91,7 +85,8 @@ const always = () => true;
 export const userRoutes = {
   listUsers: route('GET', '/console/users', {
     summary: 'List users (partner users and staff only)',
-    query: usersQuerySchema,
+    /** `away` lists only users who haven't signed in for 90 days or, if never, weren't created within these. */
+    query: directoryQuerySchema.extend({ away: flagSchema }),
     answer: usersSchema,
     problems: ['forbidden'],
   }),

@@ -1,4 +1,4 @@
-import { daysBetween, localDay, plusDays, startOfDay } from '#contract/calendar.ts';
+import { dayNumber, localDay, plusDays, startOfDay } from '#contract/calendar.ts';
 import { limits } from '#contract/limits.ts';
 import { instant, type Millis } from '../instant.ts';
 import type { InstantRange, RangeEnd } from '../model.ts';
@@ -25,7 +25,7 @@ export type DayRange = { from?: string | undefined; to?: string | undefined; tim
 export function listDays(now: Millis, { from, to, timeZone }: DayRange): Day[] {
   const today = localDay(now, timeZone);
   const last = to ?? (from !== undefined && from > today ? from : today);
-  const length = from === undefined ? limits.chartDays : Math.min(limits.maxChartDays, daysBetween(from, last) + 1);
+  const length = from === undefined ? limits.chartDays : Math.min(limits.maxChartDays, dayNumber(last) - dayNumber(from) + 1);
   return daysUntil(last, length, timeZone);
 }
 
