@@ -56,17 +56,16 @@ export type ClockWatch = {
  */
 export function watchClock(store: ClockStore, onChange: (doubt: ClockDoubt | null) => void): ClockWatch {
   let doubt: ClockDoubt | null = null;
+  const never = { from: Number.POSITIVE_INFINITY, until: Number.NEGATIVE_INFINITY };
   /** The times at which the clock is trusted without another check. A clock that jumps out of this range is checked again. */
-  let trusted = { from: Number.POSITIVE_INFINITY, until: Number.NEGATIVE_INFINITY };
+  let trusted = never;
 
   async function look(now: Millis): Promise<boolean> {
     const recorded = await store.read();
     const newDoubt = findDoubt(recorded, now);
     const isChanged = (newDoubt === null) !== (doubt === null);
     doubt = newDoubt;
-    trusted = doubt
-      ? { from: Number.POSITIVE_INFINITY, until: Number.NEGATIVE_INFINITY }
-      : { from: now, until: now + clockSkew.toMillis() };
+    trusted = doubt ? never : { from: now, until: now + clockSkew.toMillis() };
     if (isChanged) onChange(doubt);
     if (doubt) return false;
     if (recorded.newestAt === null || now - recorded.newestAt >= recordEvery) await store.advance(now);

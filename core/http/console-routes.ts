@@ -81,7 +81,7 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
       // An export takes a turn for each of its parts, not one for the whole file, because a client may read slowly.
       const takeTurn: TakeTurn = async (work) => (turn ? work(turn) : ((await inTurn(lists, ctx, deps.ports, null, work)) ?? closed()));
       const request = await readRequest(ctx, deps, name, takeTurn);
-      if (confirm?.(request.body)) await confirmRequest(deps.ports, request.caller.actor, request.viewer, readCode(request.body));
+      if (confirm?.(request.body)) await confirmRequest(deps.ports, request.caller, readCode(request.body));
       const view = await handlers[name](request);
       if (view !== undefined) ctx.body = view;
       ctx.status = ctx.state.isRepeated && repeated ? repeated : status;

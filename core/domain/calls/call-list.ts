@@ -14,7 +14,7 @@ import { chartDays, type Day, type DayRange, firstDayStart, groupByDay, listDays
 type CallQuery = { campaignId: string | null; cursor: string | null; filter: CallFilter };
 
 /** Lists the calls of a campaign, or of all campaigns in scope. The list includes outcomes, so key-authenticated requests can't read it. */
-export async function listCalls(ports: Ports, viewer: Viewer, query: CallQuery, turn: Turn): Promise<CallPage> {
+export async function listCalls(ports: Ports, viewer: Viewer, query: CallQuery, turn: Turn): Promise<FoundPage & Total> {
   const scope = await toCallScope(ports, viewer, query.campaignId);
   await requireKey(ports, viewer, query.filter);
   const found = await findPage(ports, viewer, scope, query, turn);
@@ -102,7 +102,6 @@ async function countCalls(ports: Ports, scope: CallScope, filter: CallFilter, tu
  * @property begunAt when the first page was read
  */
 type FoundPage = Page<ListedCall> & { searchedBackTo: Millis | null; begunAt: Millis };
-type CallPage = FoundPage & Total;
 
 /** A turn to use the database, for work that may take a long time. */
 export type Turn = {
@@ -121,36 +120,19 @@ export async function showCall(ports: Ports, viewer: Viewer, campaignId: string,
   return { ...found, call };
 }
 
-type CallsByState = Partial<Record<CallState, number>>;
 /** @property answeredBy who answered the completed calls. Present if it's known of any */
-type CallsByOutcome = { states: CallsByState; answeredBy?: Partial<Record<AnsweredBy, number>> };
-type DayOfCalls = { day: string } & CallsByOutcome;
-type DayOfCampaigns = { day: string; campaigns: ({ id: string } & CallsByOutcome)[] };
-
+type CallsByOutcome = { states: Partial<Record<CallState, number>>; answeredBy?: Partial<Record<AnsweredBy, number>> };
 type ChartQuery = { days: DayRange; filter: CallFilter };
-type Chart<Day> = { days: Day[]; countedBackTo: Millis | null };
 
 /** Counts a campaign's calls by their current state and by the day they were placed, in a time zone. */
-export async function summarizeCalls(
-  ports: Ports,
-  viewer: Viewer,
-  campaignId: string,
-  query: ChartQuery,
-  turn: Turn,
-): Promise<Chart<DayOfCalls>> {
+export async function summarizeCalls(ports: Ports, viewer: Viewer, campaignId: string, query: ChartQuery, turn: Turn) {
   await requireCampaign(ports, viewer, campaignId);
   const { days, countedBackTo } = await readChart(ports, viewer, [campaignId], query, turn);
   return { days: days.map(({ day, counts }) => ({ day, ...groupByOutcome(counts) })), countedBackTo };
 }
 
 /** Counts calls like {@link summarizeCalls}, for each campaign on a page of the viewer's campaigns. */
-export async function summarizeAllCalls(
-  ports: Ports,
-  viewer: Viewer,
-  page: ListFilter,
-  query: ChartQuery,
-  turn: Turn,
-): Promise<Chart<DayOfCampaigns>> {
+export async function summarizeAllCalls(ports: Ports, viewer: Viewer, page: ListFilter, query: ChartQuery, turn: Turn) {
   const campaigns = await listCampaigns(ports, viewer, page);
   const ids = campaigns.items.map(({ id }) => id);
   const chart = await readChart(ports, viewer, ids, query, turn);

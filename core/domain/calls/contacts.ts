@@ -2,15 +2,11 @@ import type { AuditAction } from '#contract/console/activity.ts';
 import { limits } from '#contract/limits.ts';
 import { auditEvent } from '../audit/audit.ts';
 import { oneDay, plus } from '../instant.ts';
-import type { Actor, AuditEvent, ContactCall, DoNotCallEntry } from '../model.ts';
+import type { Actor, AuditEvent } from '../model.ts';
 import type { Clock, Ports, RetentionStore } from '../ports.ts';
 
 /** Returns everything that's stored about the person with this phone number, for a request under Article 15 of the GDPR. */
-export async function exportContact(
-  ports: Ports,
-  actor: Actor,
-  phone: string,
-): Promise<{ calls: ContactCall[]; entries: DoNotCallEntry[] }> {
+export async function exportContact(ports: Ports, actor: Actor, phone: string) {
   const calls = await ports.stores.contacts.findCalls(phone);
   const entries = await ports.stores.doNotCall.entriesFor(phone);
   await ports.stores.activity.record(contactEvent(ports, actor, 'contact.exported', calls.length));
@@ -21,11 +17,7 @@ export async function exportContact(
  * Erases a person's data, for a request under Article 17 of the GDPR: cancels queued calls, and erases what retention would erase later.
  * `dialing` counts the calls in progress, which aren't erased until they've ended.
  */
-export async function eraseContact(
-  ports: Ports,
-  actor: Actor,
-  phone: string,
-): Promise<{ erased: number; cancelled: number; dialing: number }> {
+export async function eraseContact(ports: Ports, actor: Actor, phone: string) {
   const calls = await ports.stores.contacts.findCalls(phone);
   const toEvent = (count: number) => contactEvent(ports, actor, 'contact.erased', count);
   const { cancelled, erased } = await ports.stores.contacts.erase(calls, ports.clock.now(), toEvent);

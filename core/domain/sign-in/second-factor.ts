@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { userEvent } from '../audit/audit.ts';
 import { readableEmail } from '../directory/readable-email.ts';
-import type { Actor, AuditEvent, CheckedCode, Digest, Proof, User } from '../model.ts';
+import type { Actor, AuditEvent, CheckedCode, Digest, Proof, SignedInCaller, User } from '../model.ts';
 import type { Attempt, Ports } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { checkPassword, countCode, forgetWrongCodes, ownSessions, requirePasswordSignIn } from './throttle.ts';
@@ -10,16 +10,8 @@ const recoveryCodes = 10;
 /** The number of characters in a recovery code, which has 50 bits. */
 const recoveryLetters = 10;
 
-type Enrollment = { secret: string; uri: string };
-
 /** Generates a secret for the user's app. It takes effect once {@link confirmSecondFactor} has received a code. */
-export async function enrollSecondFactor(
-  ports: Ports,
-  actor: Actor,
-  user: User,
-  currentPassword: string,
-  host: string,
-): Promise<Enrollment> {
+export async function enrollSecondFactor(ports: Ports, { viewer: user, actor }: SignedInCaller, currentPassword: string, host: string) {
   const { stores, randomness, secretBox } = ports;
   requirePasswordSignIn(ports);
   if (await hasSecondFactor(ports, user)) throw alreadyEnabled();
@@ -33,7 +25,7 @@ export async function enrollSecondFactor(
 }
 
 /** Activates the secret after the user's app has shown a valid code for it. @returns the recovery codes, which aren't stored */
-export async function confirmSecondFactor(ports: Ports, actor: Actor, user: User, code: string): Promise<string[]> {
+export async function confirmSecondFactor(ports: Ports, { viewer: user, actor }: SignedInCaller, code: string): Promise<string[]> {
   const { stores, clock, secretBox } = ports;
   const waiting = await stores.secondFactors.find(user.id);
   if (waiting?.isConfirmed) throw alreadyEnabled();
@@ -54,14 +46,14 @@ export async function confirmSecondFactor(ports: Ports, actor: Actor, user: User
   return codes;
 }
 
-export async function removeSecondFactor(ports: Ports, actor: Actor, user: User, code: string): Promise<void> {
+export async function removeSecondFactor(ports: Ports, { viewer: user, actor }: SignedInCaller, code: string): Promise<void> {
   const event = userEvent(ports, actor, 'second-factor.removed', user);
   const use = (checked: CheckedCode) => ports.stores.secondFactors.remove(user.id, checked, event);
   if (!(await useCode(ports, ownAttempt(actor, user), user, code, use))) throw noFactor();
 }
 
 /** Replaces all of a user's own recovery codes. @returns the new ones, which aren't stored */
-export async function renewRecoveryCodes(ports: Ports, actor: Actor, user: User, code: string): Promise<string[]> {
+export async function renewRecoveryCodes(ports: Ports, { viewer: user, actor }: SignedInCaller, code: string): Promise<string[]> {
   const codes = makeRecoveryCodes(ports);
   const event = userEvent(ports, actor, 'recovery-codes.renewed', user);
   const use = (checked: CheckedCode, secret: Uint8Array) =>
@@ -95,8 +87,8 @@ export async function hasSecondFactor({ stores }: Ports, { id }: User): Promise<
  *
  * @throws Problem `forbidden` without a valid code
  */
-export async function confirmRequest(ports: Ports, actor: Actor, user: User, code?: string): Promise<void> {
-  await requireCode(ports, actor, user, code).catch((error: unknown) => {
+export async function confirmRequest(ports: Ports, { viewer, actor }: SignedInCaller, code?: string): Promise<void> {
+  await requireCode(ports, actor, viewer, code).catch((error: unknown) => {
     throw error instanceof Problem && error.code === 'unauthorized' ? codeNeeded(wrongCode) : error;
   });
 }

@@ -5,7 +5,7 @@ import { findVoucher } from '../../domain/sign-in/devices.ts';
 import * as domain from '../../domain/sign-in/second-factor.ts';
 import { readBody } from '../middleware/body.ts';
 import type { CodeResult, Context, HttpDeps } from '../middleware/context.ts';
-import { getHalfOpenSession, getSession, readVouchers, rememberChangedDevice, startNewSession } from '../middleware/session.ts';
+import { getHalfOpenSession, readVouchers, rememberChangedDevice, startNewSession } from '../middleware/session.ts';
 import type { Handler } from './request.ts';
 import { answerSession } from './sessions.ts';
 
@@ -37,24 +37,24 @@ function toResult(error: unknown): CodeResult {
 
 export const enrollSecondFactor: Handler<'enrollSecondFactor'> = async ({ ports, deps, caller, ctx, body }) => {
   const host = URL.parse(deps.publicUrl || `http://${ctx.get('Host')}`)?.host ?? '';
-  return domain.enrollSecondFactor(ports, caller.actor, getSession(ctx).data.user, body.currentPassword, host);
+  return domain.enrollSecondFactor(ports, caller, body.currentPassword, host);
 };
 
 export const confirmSecondFactor: Handler<'confirmSecondFactor'> = async ({ ports, caller, ctx, body }) => {
-  const recoveryCodes = await domain.confirmSecondFactor(ports, caller.actor, getSession(ctx).data.user, body.code);
+  const recoveryCodes = await domain.confirmSecondFactor(ports, caller, body.code);
   await rememberChangedDevice(ctx, ports);
   return { recoveryCodes };
 };
 
-export const showSecondFactor: Handler<'showSecondFactor'> = async ({ ports, ctx }) => ({
-  recoveryCodesLeft: await domain.countRecoveryCodes(ports, getSession(ctx).data.user),
+export const showSecondFactor: Handler<'showSecondFactor'> = async ({ ports, viewer }) => ({
+  recoveryCodesLeft: await domain.countRecoveryCodes(ports, viewer),
 });
 
-export const renewRecoveryCodes: Handler<'renewRecoveryCodes'> = async ({ ports, caller, ctx, body }) => ({
-  recoveryCodes: await domain.renewRecoveryCodes(ports, caller.actor, getSession(ctx).data.user, body.code),
+export const renewRecoveryCodes: Handler<'renewRecoveryCodes'> = async ({ ports, caller, body }) => ({
+  recoveryCodes: await domain.renewRecoveryCodes(ports, caller, body.code),
 });
 
 export const removeSecondFactor: Handler<'removeSecondFactor'> = async ({ ports, caller, ctx, body }) => {
-  await domain.removeSecondFactor(ports, caller.actor, getSession(ctx).data.user, body.code);
+  await domain.removeSecondFactor(ports, caller, body.code);
   await rememberChangedDevice(ctx, ports);
 };
