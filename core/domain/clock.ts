@@ -4,7 +4,7 @@ import { auditEvent } from './audit/audit.ts';
 import { clockSkew } from './deadlines.ts';
 import type { Millis } from './instant.ts';
 import type { Actor } from './model.ts';
-import type { Clock, ClockStore, Ports } from './ports.ts';
+import type { ClockStore, Ports } from './ports.ts';
 import { Problem } from './problem.ts';
 
 /**
@@ -28,12 +28,12 @@ export function findDoubt({ newestAt, serverAt }: Awaited<ReturnType<ClockStore[
   return null;
 }
 
-/** Says what's wrong with the clock, and what to do. @param acceptCommand confirms the clock */
-export function describeDoubt({ than, at, aheadBy }: ClockDoubt, acceptCommand: string): string {
+/** Says what's wrong with the clock, and what to do. */
+export function describeDoubt({ than, at, aheadBy }: ClockDoubt, { adminCommand }: Pick<Ports, 'adminCommand'>): string {
   const what = `This machine's clock is ${formatDuration(aheadBy)} ahead of`;
   const held = 'No calls will be dialed or ended, and nothing will be erased, until you correct';
   if (than === 'server') return `${what} PostgreSQL's. ${held} the one that's wrong.`;
-  return `${what} ${timestamp(at)}, the latest time that a core has recorded. ${held} the clock. If it's right, run: ${acceptCommand}`;
+  return `${what} ${timestamp(at)}, the latest time that a core has recorded. ${held} the clock. If it's right, run: ${adminCommand} clock accept`;
 }
 
 function formatDuration(ms: number): string {
@@ -80,9 +80,9 @@ export function watchClock(store: ClockStore, onChange: (doubt: ClockDoubt | nul
 }
 
 /** @throws Problem `conflict` if nothing may be ended or erased with this clock */
-export async function requireTrustedClock(store: ClockStore, clock: Clock, acceptCommand: string): Promise<void> {
-  const doubt = findDoubt(await store.read(), clock.now());
-  if (doubt) throw new Problem('conflict', describeDoubt(doubt, acceptCommand));
+export async function requireTrustedClock(ports: Ports): Promise<void> {
+  const doubt = findDoubt(await ports.stores.clock.read(), ports.clock.now());
+  if (doubt) throw new Problem('conflict', describeDoubt(doubt, ports));
 }
 
 /**
@@ -91,11 +91,11 @@ export async function requireTrustedClock(store: ClockStore, clock: Clock, accep
  * @returns the confirmed time
  * @throws Problem `conflict` if PostgreSQL's clock contradicts it
  */
-export async function acceptClock(ports: Ports, actor: Actor, acceptCommand: string): Promise<Millis> {
+export async function acceptClock(ports: Ports, actor: Actor): Promise<Millis> {
   const { clock, activity } = ports.stores;
   const now = ports.clock.now();
   const doubt = findDoubt(await clock.read(), now);
-  if (doubt?.than === 'server') throw new Problem('conflict', describeDoubt(doubt, acceptCommand));
+  if (doubt?.than === 'server') throw new Problem('conflict', describeDoubt(doubt, ports));
   await clock.set(now);
   const subject = { kind: 'clock', id: ports.randomness.id(), name: timestamp(now) } as const;
   await activity.record(auditEvent(ports, actor, 'clock.accepted', subject, null));

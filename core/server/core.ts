@@ -32,8 +32,6 @@ import type { Config, Tls } from './start/config.ts';
 import { toDatabaseError } from './start/start-errors.ts';
 import { countOpenFiles } from './start/system.ts';
 
-const acceptClock = `${adminCommand} clock accept`;
-
 const noUsersWarning = `there are no users, so no one can sign in: create one with ${adminCommand} user create EMAIL --name NAME --type staff`;
 
 const plainHttpWarning =
@@ -124,7 +122,7 @@ export async function startCore(
     };
     await endDisallowedSessions(ports);
     const clockWatch = watchClock(ports.stores.clock, (doubt) => {
-      if (doubt) log.error(describeDoubt(doubt, acceptClock));
+      if (doubt) log.error(describeDoubt(doubt, ports));
       else log.info('the clock is trusted again');
     });
     const refusals = recordRefusals(ports, log);

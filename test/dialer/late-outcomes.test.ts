@@ -98,7 +98,7 @@ describe('a late outcome of a call in the state unknown', () => {
         await untilTaken(contactId);
         await stop();
         clock.advance({ days: 30, hours: 4, seconds: 1 });
-        await acceptClock(direct.ports, operator.actor, 'admin clock accept');
+        await acceptClock(direct.ports, operator.actor);
         await start({ DIALER: 'off' });
         await untilUnknown(contactId);
         await stop();

@@ -164,7 +164,7 @@ describe('a running core', () => {
       expect(metrics).to.match(/callkey_clock_ahead_seconds 26784\d\d\n/);
       expect(logged(/^This machine's clock is 31 days ahead of 2024-03-01T09:00:00.000Z/)).to.equal(1);
 
-      await acceptClock(harness.direct.ports, operator.actor, 'admin clock accept');
+      await acceptClock(harness.direct.ports, operator.actor);
       await passAnHour();
       await until(async () => (await left()).byTheClock.length === 0);
       expect(logged(/^the clock is trusted again$/)).to.equal(1);
@@ -242,10 +242,7 @@ describe('a running core', () => {
         const all = await left();
         await passAnHour();
         expect((await left()).byTheClock).to.deep.equal(all.byTheClock);
-        const accepting = acceptClock(harness.direct.ports, operator.actor, 'admin clock accept').then(
-          String,
-          (error: Error) => error.message,
-        );
+        const accepting = acceptClock(harness.direct.ports, operator.actor).then(String, (error: Error) => error.message);
         expect(await accepting).to.match(
           /^This machine's clock is 6\d minutes ahead of PostgreSQL's\. .* until you correct the one that's wrong\.$/,
         );

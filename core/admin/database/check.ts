@@ -3,21 +3,20 @@ import type { Command } from 'commander';
 import { counted } from '#contract/text/count.ts';
 import { timestamp } from '#contract/text/text.ts';
 import { findDialerTrouble, readQueue } from '../../domain/calls/dialing.ts';
-import { describeDoubt, findDoubt } from '../../domain/clock.ts';
+import { requireTrustedClock } from '../../domain/clock.ts';
 import type { Ports } from '../../domain/ports.ts';
 import { countUnreadable } from '../../domain/sign-in/second-factor.ts';
 import { adminCommand } from '../../program.ts';
 import { createSecretBox, missingSecret } from '../../server/sealed-secrets.ts';
 import { readConfig } from '../../server/start/config.ts';
 import { readSecret, secretFilePath } from '../../server/start/session-secrets.ts';
-import { systemClock, systemRandomness } from '../../server/start/system.ts';
+import { systemRandomness } from '../../server/start/system.ts';
 import { countRows, type DatabaseLocation, type Lane } from '../../storage/engine/database.ts';
 import { explainDatabaseError } from '../../storage/engine/errors.ts';
 import { freeBytes, requireRights } from '../../storage/engine/health.ts';
 import { findClusterFaults, findRoleFaults } from '../../storage/engine/postgres/cluster.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { type AdminContext, type Runner, withExamples } from '../command-line.ts';
-import { acceptCommand } from './clock.ts';
 
 export function checkCommand(program: Command, { withDatabase }: Runner): void {
   const command = program.command('check').description('check the database for problems; changes nothing');
@@ -51,7 +50,7 @@ async function lookForProblems(storage: Storage, location: DatabaseLocation, por
   const specific = location.kind === 'sqlite' ? await checkSqlite(database, location.filename) : await checkPostgres(database);
   if (!schema.ok) return [reachable, ...specific, schema];
   const rights = await attempt('rights', () => requireRights(database, location).then(() => 'sufficient'));
-  const clock = await attempt('clock', () => lookAtClock(storage));
+  const clock = await attempt('clock', () => requireTrustedClock(ports).then(() => 'plausible'));
   const enabled = database.read('users').whereNull('disabled_at');
   const users = await attempt('users', async () => `${await countRows(enabled)} can sign in`);
   const factors = await checkSecondFactors(ports, location);
@@ -76,12 +75,6 @@ function findSessionSecrets(location: DatabaseLocation): readonly string[] {
     return readConfig({ DATABASE_URL, SESSION_SECRETS, SESSION_SECRETS_FILE }).sessionSecrets ?? [];
   const file = location.kind === 'sqlite' && secretFilePath(location);
   return file && existsSync(file) ? [readSecret(file).secret].filter((secret) => secret !== '') : [];
-}
-
-async function lookAtClock({ stores }: Storage): Promise<string> {
-  const doubt = findDoubt(await stores.clock.read(), systemClock.now());
-  if (doubt) throw new Error(describeDoubt(doubt, acceptCommand));
-  return 'plausible';
 }
 
 /** Describes the queue of due calls. @throws Error if a running core has recorded that the provider isn't accepting calls */

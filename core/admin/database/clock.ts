@@ -1,10 +1,7 @@
 import type { Command } from 'commander';
 import { timestamp } from '#contract/text/text.ts';
 import { acceptClock, describeDoubt, findDoubt } from '../../domain/clock.ts';
-import { adminCommand } from '../../program.ts';
 import { type AdminContext, type Runner, withExamples } from '../command-line.ts';
-
-export const acceptCommand = `${adminCommand} clock accept`;
 
 export function clockCommands(program: Command, { withDatabase }: Runner): void {
   const clock = program.command('clock').description('show or confirm the current time, which decides when calls end and data is erased');
@@ -26,14 +23,14 @@ async function runShow({ ports, output }: AdminContext): Promise<boolean> {
     `This machine:         ${instants.now}`,
     `Newest recorded time: ${instants.recordedAt ?? 'none'}`,
     ...(instants.serverAt === null ? [] : [`PostgreSQL:           ${instants.serverAt}`]),
-    ...(doubt ? [describeDoubt(doubt, acceptCommand)] : []),
+    ...(doubt ? [describeDoubt(doubt, ports)] : []),
   ];
   output.answer({ ok: doubt === null, ...instants }, lines.join('\n'));
   return doubt === null;
 }
 
 async function runAccept({ ports, caller: { actor }, output }: AdminContext): Promise<void> {
-  const at = timestamp(await acceptClock(ports, actor, acceptCommand));
+  const at = timestamp(await acceptClock(ports, actor));
   output.answer(
     { acceptedAt: at },
     `Accepted ${at} as the current time. Within a minute, cores will dial calls, end calls and erase data again.`,

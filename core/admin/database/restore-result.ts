@@ -7,7 +7,11 @@ import { isQueued } from '../../storage/queue/call-stages.ts';
 import { findWidened, type Rights, readRights, type Widened } from './restore-rights.ts';
 
 type RevokedKey = { id: string; name: string; creatorId: string; creatorName: string; revokedAt: number };
-export type RevivedKey = RevokedKey & Revocation;
+/**
+ * `callsCancelled`: the key's queued calls were cancelled with it. A revoked key can't place calls. So if none of its calls is queued, each
+ * of them was cancelled, or has been dialed and must not be dialed again.
+ */
+export type RevivedKey = RevokedKey & { reason: string | null; callsCancelled: boolean };
 /** `areCallsDue`: the deletion hadn't revoked all of the user's keys yet, and would have cancelled their queued calls. */
 export type RevivedUser = { id: string; email: string; name: string; deletedAt: number; areCallsDue: boolean };
 type EnabledUser = { id: string; email: string; name: string; disabledAt: number };
@@ -35,15 +39,6 @@ export function missingMigrations(applied: readonly string[], file: string): str
   if (!isOurs(applied)) throw new Problem('invalid', `${file} isn't a Callkey backup.`);
   return toSchemaState(applied, file).missing;
 }
-
-type Revocation = {
-  reason: string | null;
-  /**
-   * Whether the key's queued calls were cancelled with it. A revoked key can't place calls. So if none of its calls is queued, each of them
-   * was cancelled, or has been dialed and must not be dialed again.
-   */
-  callsCancelled: boolean;
-};
 
 type Gone = {
   apiKeys: RevivedKey[];

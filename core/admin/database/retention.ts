@@ -11,7 +11,6 @@ import type { Ports } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { defaultRetention } from '../../server/start/config.ts';
 import { type AdminContext, type Runner, withExamples } from '../command-line.ts';
-import { acceptCommand } from './clock.ts';
 
 export function retentionCommands(program: Command, { withDatabase }: Runner): void {
   const retention = program
@@ -94,7 +93,7 @@ async function countDue(ports: Ports, { contacts, auditEvents }: RetentionDays):
 }
 
 async function eraseDue({ ports, caller: { actor } }: AdminContext, days: RetentionDays): Promise<Due> {
-  await requireTrustedClock(ports.stores.clock, ports.clock, acceptCommand);
+  await requireTrustedClock(ports);
   // At a signal, the command stops after the current batch, and still records what it has erased so far. A second signal ends the process.
   const stopping = new AbortController();
   const stop = (by: NodeJS.Signals) => stopping.abort(new Error(`Received ${by}. Run the command again to erase the rest.`));
