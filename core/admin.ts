@@ -57,9 +57,7 @@ function createProgram(): Command {
 }
 
 function withDatabase<Input extends unknown[]>(run: (context: AdminContext, ...input: Input) => Promise<unknown>, access: Access = 'use') {
-  return async (...input: Input): Promise<void> => {
-    if ((await useDatabase(readSettings(), access, (context) => run(context, ...input))) === false) process.exitCode = 1;
-  };
+  return withoutDatabase((settings, ...input: Input) => useDatabase(settings, access, (context) => run(context, ...input)));
 }
 
 async function useDatabase<Result>(settings: Settings, access: Access, use: (context: AdminContext) => Promise<Result>): Promise<Result> {
@@ -106,10 +104,7 @@ function createContext(settings: Settings, storage: Storage): AdminContext {
   };
 }
 
-/**
- * Requires a complete schema. A migration can take a long time and can't be undone, so no command migrates as a side effect of something
- * else.
- */
+/** Requires a complete schema. A migration may take long and can't be undone, so no command migrates as a side effect. */
 async function requireSchema(storage: Storage, mayFill: boolean): Promise<void> {
   const { isEmpty, missing } = await storage.schema();
   if (missing.length === 0) return;
@@ -121,35 +116,26 @@ async function requireSchema(storage: Storage, mayFill: boolean): Promise<void> 
   await storage.migrate();
 }
 
-function toExitCode(error: unknown): number {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-  if (error instanceof ConfigError || error instanceof UnreadableFile) return 2;
-  if (!(error instanceof Problem)) return 1;
-  if (error.code === 'invalid') return 2;
-  if (error.status === 404) return 3;
-  if (error.status === 409) return 4;
-  return error.status === 503 ? 5 : 1;
-}
+/** The exit codes of problems by their status. All others have 1. */
+const exitCodes: Readonly<Record<number, number>> = { 404: 3, 409: 4, 503: 5 };
 
-const missingCommand = 'Missing command. For a list of commands, run with --help.';
-
-/** Returns the code that programs read: a problem's code, `usage`, `configuration`, or `failed` for everything else. */
-function outputCode(error: unknown): string {
-  if (error instanceof CommanderError) return 'usage';
-  if (error instanceof ConfigError) return 'configuration';
-  if (error instanceof UnreadableFile) return 'invalid';
-  return error instanceof Problem ? error.code : 'failed';
-}
-
-function formatError(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  if (error instanceof ImportInterrupted) {
-    return `The import stopped before it finished: ${formatError(error.cause)} Everything counted above was imported. Run the import again to finish.`;
+/** @returns `code`, for programs, is a problem's code, `usage`, `configuration`, or `failed` for everything else */
+function toFailure(error: unknown): { exitCode: number; code: string; message: string } {
+  if (error instanceof CommanderError) {
+    const isMissing = error.code === 'commander.help';
+    const message = isMissing ? 'Missing command. For a list of commands, run with --help.' : error.message.replace(/^error: /, '');
+    return { exitCode: error.exitCode === 0 ? 0 : 2, code: 'usage', message };
   }
-  if (error instanceof ConfigError) return error.message;
-  if (error instanceof UnreadableFile) return oneLine(error.message);
-  if (error instanceof CommanderError) return error.code === 'commander.help' ? missingCommand : error.message.replace(/^error: /, '');
-  return databaseErrorText(error, readDatabaseLocation(process.env)) ?? error.message;
+  if (error instanceof ConfigError) return { exitCode: 2, code: 'configuration', message: error.message };
+  if (error instanceof UnreadableFile) return { exitCode: 2, code: 'invalid', message: oneLine(error.message) };
+  if (error instanceof ImportInterrupted) {
+    const message = `The import stopped before it finished: ${toFailure(error.cause).message} Everything counted above was imported. Run the import again to finish.`;
+    return { exitCode: 1, code: 'failed', message };
+  }
+  if (!(error instanceof Error)) return { exitCode: 1, code: 'failed', message: String(error) };
+  const message = databaseErrorText(error, readDatabaseLocation(process.env)) ?? error.message;
+  if (!(error instanceof Problem)) return { exitCode: 1, code: 'failed', message };
+  return { exitCode: error.code === 'invalid' ? 2 : (exitCodes[error.status] ?? 1), code: error.code, message };
 }
 
 // Without a listener, the error would end the process. `answer` handles it.
@@ -162,8 +148,9 @@ if (restoreTlsChecks(process.env) && !asJson) process.stderr.write(`${tlsChecksW
 try {
   await createProgram().parseAsync();
 } catch (error) {
-  process.exitCode = toExitCode(error);
+  const { exitCode, code, message } = toFailure(error);
+  process.exitCode = exitCode;
   // Commander has already shown its own errors, and a request for help isn't an error.
   const isShown = error instanceof CommanderError && (!asJson || error.exitCode === 0);
-  if (!isShown) output.error(outputCode(error), formatError(error));
+  if (!isShown) output.error(code, message);
 }
