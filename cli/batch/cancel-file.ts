@@ -77,9 +77,7 @@ export async function cancelRun(context: Context, run: Run, pace: Pace): Promise
   });
 }
 
-/**
- * Cancels the calls in a file: the results of `call place`, or the placed file itself. Safe to repeat. @throws the same errors as cancelRun
- */
+/** Cancels the calls in a file: the results of `call place`, or the placed file. Safe to repeat. @throws as cancelRun does */
 export async function cancelFile(context: Context, campaignId: string, from: string, pace: Pace, reading: Reading): Promise<void> {
   const file = await openCallFile({ stdin: context.streams.stdin, folders: context.folders }, from, reading, 'cancel');
   try {

@@ -119,9 +119,7 @@ function isRepetition(run: Run | undefined): boolean {
   return run !== undefined && run.header.repetition !== '';
 }
 
-/**
- * Returns the runs to compare with. File names don't matter, because a file may have been copied, renamed, extended or re-encoded since.
- */
+/** Returns the runs to compare with. File names don't matter: a file may have been copied, renamed, extended or re-encoded. */
 function runsToCompare(runs: readonly Run[], request: RunRequest, continued: Run | undefined): Run[] {
   // All of its lines are already placed, so there's nothing to compare.
   if (continued && continued.completedAt !== null) return [];
@@ -178,10 +176,7 @@ async function* linesToCompare(run: Run): AsyncGenerator<{ line: number; call: s
   for (const [line, { call }] of run.unsettled) yield { line, call };
 }
 
-/**
- * Returns the error for placing a cancelled run again. The core remembers the cancelled calls: sending the same request IDs again would
- * place nothing.
- */
+/** Returns the error for placing a cancelled run again: see `actions`. */
 export function cancelledError({ header }: Run): CallkeyError {
   return new CallkeyError(
     'conflict',

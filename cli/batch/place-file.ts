@@ -91,11 +91,7 @@ type Placing = {
   isUnclear: boolean;
 };
 
-/**
- * Reports the lines that are already placed, then places the others.
- *
- * @throws CallkeyError if the core rejected lines or the run had to stop; Interrupted after a signal
- */
+/** Reports the placed lines, then places the others. @throws CallkeyError if lines were rejected or it had to stop; Interrupted */
 async function placeRun(placing: Placing): Promise<void> {
   const { batch, run, checked, tally } = placing;
   const attended = {
@@ -278,10 +274,7 @@ function reportSkipped(placing: Placing): void {
   batch.output.note(`Skipped ${lines}: ${reasons}. To try them again, ${repeatAdvice(placing)}.`);
 }
 
-/**
- * Cancels the calls that were sent before this command noticed that its run was cancelled. The command that cancels the run may have ended
- * before they arrived.
- */
+/** Cancels the calls sent before this command noticed the cancellation. The command that cancels may have ended before they arrived. */
 async function cancelLate({ batch, run }: Placing, late: ReadonlyMap<number, string>): Promise<void> {
   const cancelled: CancelledLine[] = [];
   let failure: CallkeyError | undefined;

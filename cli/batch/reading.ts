@@ -7,10 +7,7 @@ import { describeTimeZone, findTimeZone } from '#contract/time-zones.ts';
 import type { Validated } from '#contract/validate.ts';
 import { usageError } from '../client/errors.ts';
 
-/**
- * How to read the columns of a CSV file. It's part of a run's identity, because the same file contains different calls if it's read
- * differently.
- */
+/** How to read a CSV file's columns. Part of a run's identity, because a file that's read differently contains different calls. */
 export const readingSchema = z.object({
   /** Maps callkey's column names to those in the header: `{ phone: 'Mobile' }`. */
   columns: z.record(z.string(), z.string()),

@@ -61,10 +61,7 @@ const placedSchema = z.object({
   call: z.string(),
 });
 export type PlacedLine = z.infer<typeof placedSchema>;
-/**
- * Written before a line is sent. If the command is killed, it isn't known whether its call was placed, but `call cancel --run` must still
- * find it.
- */
+/** Written before a line is sent. If the command is then killed, the call may be placed, and `call cancel --run` must find it. */
 const sentSchema = z.object({
   sent: z.number().int(),
   requestId: z.string().optional(),
@@ -115,10 +112,7 @@ export function lineRequestId({ campaignId, content, repetition }: LineScope, li
   return `file-${hash('sha256', JSON.stringify([campaignId, content, repetition])).slice(0, 32)}-${line}`;
 }
 
-/**
- * Identifies a line by its call, whatever its number, request ID, column order and spelling of times. Returns 80 bits in hexadecimal
- * (toFingerprint).
- */
+/** Identifies a line by its call, whatever its number, request ID, column order and spelling of times: 80 bits in hexadecimal. */
 export function callDigest({ contact: { phone, name, timeZone }, variables = {}, notBefore, notAfter }: PlaceCall): string {
   const times = [notBefore, notAfter].map((time) => time && new Date(time).toISOString());
   return hash('sha256', JSON.stringify([phone, name, timeZone, ...times, Object.entries(variables).sort()])).slice(0, 20);
@@ -370,10 +364,7 @@ function appendTo<Entry>(file: string): Journal<Entry> {
       // If the disk fills up, writeSync may write only a part of the entry, without an error.
       attempt(() => appendFileSync(descriptor, `${JSON.stringify(entry)}\n`));
     },
-    /**
-     * Syncs only once: if an entry is lost in a power failure or to a full disk, its line is sent again, and the core recognizes the
-     * repeat.
-     */
+    /** Syncs once: if an entry is lost to a power failure or a full disk, its line is sent again, and the core recognizes it. */
     close: () => {
       try {
         fsyncSync(descriptor);

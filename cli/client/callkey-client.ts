@@ -129,10 +129,7 @@ export class CallkeyClient {
   }
 }
 
-/**
- * Calls a function of the program that uses the client. If that throws, issues only a warning, because the request itself may have
- * succeeded.
- */
+/** Calls a function of the user's program. If that throws, only warns, because the request itself may have succeeded. */
 function callBack<Value>(callback: ((value: Value) => unknown) | undefined, value: Value): void {
   new Promise((resolve) => resolve(callback?.(value))).catch((error: unknown) => {
     process.emitWarning(error instanceof Error ? error : String(error), 'CallkeyCallbackWarning');

@@ -7,10 +7,7 @@ import { type ConnectionFailure, toConnectionFailure } from './connection-errors
 import { CallkeyError } from './errors.ts';
 import type { RetryPolicy } from './types.ts';
 
-/**
- * A user is waiting for a single call, so its delays add up to at most 8 s. A file must survive a restart of the core, so it gets up to 56
- * s.
- */
+/** A user waits for a single call, so its delays add up to at most 8 s. A file must survive a core's restart, so it gets up to 56 s. */
 export const oneCallPolicy = { attempts: 6 };
 export const filePolicy = { attempts: 12 };
 

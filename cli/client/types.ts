@@ -51,9 +51,7 @@ export type CancelledCall = {
 export type RetryPolicy = {
   /** The number of attempts before a request fails as `unreachable`: 6 by default, with at most 8 s of delays. */
   attempts?: number;
-  /**
-   * For programs that are about to exit: after this signal aborts, nothing is sent again, but a request in flight still gets its response.
-   */
+  /** For programs that are about to exit: once it aborts, nothing is sent again, but a request in flight still gets its response. */
   until?: AbortSignal;
   /** Receives the reason before each delay. */
   onRetry?: (reason: string) => void;

@@ -71,10 +71,7 @@ const readers: Record<ValueKind, (context: Context) => Promise<string[]>> = {
   },
 };
 
-/**
- * Names with other characters come only from a file that callkey didn't write, and a shell would interpret them. bash runs `$(…)` when it
- * lists the suggestions.
- */
+/** Other names come only from a file that callkey didn't write, and a shell would interpret them: bash runs `$(…)` in suggestions. */
 const shellSafe = /^[\w.-]+$/;
 
 /** Prints values for a completion script, one per line. Prints nothing if they can't be read, because a user is in the middle of typing. */

@@ -65,10 +65,7 @@ export function keyOnCommandLineError(): CallkeyError {
   );
 }
 
-/**
- * Deletes the old key if it was elsewhere. Otherwise, it would stay there unnoticed. @param newPlace the new key's place, from which
- * nothing is deleted
- */
+/** Deletes the old key if it was elsewhere, where no one would notice it. @param newPlace where nothing is deleted */
 async function deleteOldKey(context: Context, { profile, profileName }: Settings, newPlace: string): Promise<void> {
   if (!profile) return;
   const { openKeyStore } = await loadKeys();

@@ -32,11 +32,7 @@ export async function readKey(settings: Settings, environment: Environment, fold
   return { keyValue: checkedKey(keyValue, `The text in ${where}`), where: `in ${where}` };
 }
 
-/**
- * Reads the key from CALLKEY_API_KEY, or from the file named by CALLKEY_API_KEY_FILE, which is how containers receive secrets.
- *
- * @throws CallkeyError
- */
+/** Reads the key from CALLKEY_API_KEY, or from the file in CALLKEY_API_KEY_FILE, as containers receive secrets. @throws CallkeyError */
 export async function readEnvironmentKey(environment: Environment): Promise<FoundKey | undefined> {
   const { CALLKEY_API_KEY: value, CALLKEY_API_KEY_FILE: path } = environment;
   const overrides = ', which overrides any stored key';

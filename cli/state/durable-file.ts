@@ -38,11 +38,7 @@ export function diskError(error: unknown, failure: string, advice = ''): Callkey
   return new CallkeyError('failed', `${failure}: ${diskReason(error)}. ${advice}`.trim(), { code, cause: error });
 }
 
-/**
- * Replaces a whole file. After a crash or power failure, it has either the old text or the new text, never a mixture.
- *
- * @throws CallkeyError `failed`
- */
+/** Replaces a file. After a crash or power failure, it has the old text or the new one, never a mixture. @throws CallkeyError `failed` */
 export async function writeDurably(path: string, text: string, advice?: string): Promise<void> {
   try {
     await replace(path, text);
@@ -104,11 +100,7 @@ async function isCreated(path: string): Promise<boolean> {
   }
 }
 
-/**
- * Appends to a file, or creates it. Unlike writeDurably, keeps what another process has just written to it.
- *
- * @throws CallkeyError `failed`
- */
+/** Appends to a file, or creates it. Keeps what another process has just written to it. @throws CallkeyError `failed` */
 export async function appendDurably(path: string, text: string, advice?: string): Promise<void> {
   try {
     await makeFolder(dirname(path));
@@ -157,9 +149,7 @@ async function ensureFolder(path: string): Promise<void> {
   }
 }
 
-/**
- * Syncs a folder (fsync(2)). Until then, a power failure can undo what was created, renamed or deleted in it. Windows doesn't support this.
- */
+/** Syncs a folder (fsync(2)). Otherwise, a power failure can undo what was created, renamed or deleted in it. Windows can't do this. */
 export async function syncFolder(folder: string): Promise<void> {
   if (process.platform === 'win32') return;
   const handle = await open(folder, 'r');

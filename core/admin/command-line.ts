@@ -150,10 +150,7 @@ export function shortName(name: string): string {
   return `${kept.trimEnd()}…`;
 }
 
-/**
- * Returns a text's width in terminal columns. Chinese, Japanese and Korean characters and emoji take two columns each, and combining marks
- * take no space.
- */
+/** Returns a width in terminal columns: two for Chinese, Japanese and Korean characters and emoji, and none for combining marks. */
 function displayWidth(text: string): number {
   let width = 0;
   for (const { segment } of graphemes.segment(text)) width += graphemeWidth(segment);

@@ -8,10 +8,7 @@ import { openText } from '#contract/files/text-file.ts';
 import { Problem } from '../domain/problem.ts';
 import { oneLine } from './command-line.ts';
 
-/**
- * Makes a path absolute, relative to the caller's folder. `npm run admin` first changes to the project's folder, and passes the caller's
- * folder in INIT_CWD.
- */
+/** Makes a path absolute, relative to the caller's folder: `npm run admin` changes the folder, and passes the caller's in INIT_CWD. */
 export function resolveCallerFile(environment: Readonly<Record<string, string | undefined>>, file: string): string {
   const { npm_lifecycle_event: script, INIT_CWD: folder } = environment;
   return script === 'admin' && folder !== undefined ? resolve(folder, file) : resolve(file);
@@ -37,10 +34,7 @@ export async function readJson(path: string): Promise<unknown> {
   }
 }
 
-/**
- * Creates a file of lines that a command skips. It isn't visible before it's saved, and only its owner can read it, because the lines may
- * contain phone numbers.
- */
+/** Creates a file of skipped lines, which appears when it's saved. Only its owner can read it, because it may have phone numbers. */
 export async function createSkippedLines(path: string) {
   const temporary = `${path}.${randomUUID()}.tmp`;
   let file: FileHandle | null = null;

@@ -47,10 +47,7 @@ export type Core = {
   servesConsole: boolean;
   /** The staff user that the first start creates; null on every later start. */
   firstUser: FirstUser | null;
-  /**
-   * Reports that the core isn't ready, accepts requests for another `drainDelay` seconds, and then finishes the accepted ones within
-   * `drainDeadline`.
-   */
+  /** Reports that it isn't ready, accepts requests for `drainDelay` more seconds, and finishes them within `drainDeadline`. */
   close(): Promise<void>;
 };
 

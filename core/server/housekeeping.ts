@@ -125,9 +125,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
       underWay = underWay.then(() => (signal.aborted ? undefined : run()));
     }, every).unref();
     return {
-      /**
-       * Runs the work now or, if it's already running, once more when that run has ended, no matter how often this is called until then.
-       */
+      /** Runs the work now or, if it's running, once more afterwards, however often this is called until then. */
       now() {
         if (isRequested) return;
         isRequested = true;

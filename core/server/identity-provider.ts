@@ -64,10 +64,7 @@ export function openIdentityProvider(config: OidcConfig, { clock, log }: { clock
     return known.metadata;
   }
 
-  /**
-   * Creates a new configuration for each use, so that the identity provider's keys, which are cached in it, are read again. They may have
-   * just been replaced.
-   */
+  /** Creates a configuration for each use, because it caches the provider's keys, which may just have been replaced. */
   async function configure(client: Client): Promise<OpenidClient.Configuration> {
     const metadata = await discover(client);
     const skew = Math.round((clock.now() - Date.now()) / 1_000);

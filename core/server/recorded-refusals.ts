@@ -180,10 +180,7 @@ function createHourlyMemory(): (digest: Digest, address: string, record: () => b
   };
 }
 
-/**
- * Logs the first failures of a kind immediately, and later only the number of the others, because in an outage, thousands of requests fail
- * per second.
- */
+/** Logs a kind's first failures, and only counts the others, because in an outage, thousands of requests fail per second. */
 export function countNotServed(log: Logger) {
   type Kind = { level: 'warn' | 'error'; message: string; route: string | undefined; code: string; left: number; more: number };
   let kinds = new Map<string, Kind>();

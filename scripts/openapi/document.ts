@@ -19,11 +19,7 @@ const { headers } = base.components;
 const bodyExamples: Readonly<Record<string, object>> = examples.bodies;
 const detailExamples: Readonly<Record<ProblemCode, string>> = examples.details;
 
-/**
- * Describes the public listener in OpenAPI 3.1: adds everything that follows from the contract to `base.json`.
- *
- * @param version this program's version
- */
+/** Describes the public listener of this version in OpenAPI 3.1: adds what follows from the contract to `base.json`. */
 export function openapiDocument(version: string): Json {
   const responses: Json = {};
   const paths: Record<string, Json> = {};

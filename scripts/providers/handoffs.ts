@@ -100,11 +100,7 @@ export async function report(outcome: Outcome): Promise<void> {
 const timeouts = { connect: 3_000, answer: 8_000 };
 const connections = openConnections(timeouts.connect);
 
-/**
- * Sends a request to a provider over HTTP.
- *
- * @param interpret interprets a response, if this provider's responses differ from most others'
- */
+/** Asks a provider over HTTP. @param interpret interprets a response, if this provider's responses differ from most others' */
 export async function ask(
   url: string,
   { headers, body }: { headers: Record<string, string>; body: string },

@@ -8,11 +8,7 @@ import { track } from './server-process.ts';
 
 export type Pooler = { url: string; stop(): Promise<void> };
 
-/**
- * Starts a PgBouncer with a few shared connections, or in session mode with one for each client.
- *
- * @returns null if it isn't installed
- */
+/** Starts a PgBouncer with a few shared connections; in session mode, one for each client. @returns null if it isn't installed */
 export async function startPgBouncer(
   database: string,
   poolMode: 'session' | 'transaction' | 'statement',

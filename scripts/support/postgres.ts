@@ -30,11 +30,7 @@ export async function sharedPostgres(): Promise<PostgresServer> {
   return sharedUrl === undefined ? startPostgres(settings) : databasesOn(sharedUrl, null, async () => undefined);
 }
 
-/**
- * Starts a server from the npm package.
- *
- * @param settings in the form that `-c` takes, such as `shared_buffers=1GB`
- */
+/** Starts a server from the npm package. @param settings in the form that `-c` takes, such as `shared_buffers=1GB` */
 export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
   return startOn(await npmPrograms(), ['max_connections=200', ...settings], quickPasswords);
 }

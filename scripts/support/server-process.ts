@@ -25,10 +25,7 @@ export function killAll(): void {
 }
 process.once('exit', killAll);
 
-/**
- * Kills a process if it's still running when this one ends. Waits for the end of its output. @returns its exit code, or the signal that
- * ended it
- */
+/** Kills a process that's running when this one ends. Waits for its output's end. @returns its exit code, or the signal that ended it */
 export function track(child: ChildProcess): Promise<number | NodeJS.Signals> {
   running.add(child);
   const ended = once(child, 'close').then(
@@ -39,10 +36,7 @@ export function track(child: ChildProcess): Promise<number | NodeJS.Signals> {
   return ended.finally(() => running.delete(child));
 }
 
-/**
- * @param args command-line arguments for Node.js, starting with the script
- * @throws Error with its output if the process ends before it listens
- */
+/** @param args for Node.js, starting with the script @throws Error with its output if the process ends before it listens */
 export async function startServerProcess(
   args: readonly string[],
   env: NodeJS.ProcessEnv,

@@ -120,10 +120,7 @@ function copyUnchanged(from: string, to: string): void {
     throw new Problem('conflict', `A core is writing to ${from}. Run the backup where the disk isn't mounted read-only.`);
 }
 
-/**
- * Finds the files of unfinished backups. A backup has a different name while it's being written, so that an interrupted one is never
- * mistaken for a complete backup.
- */
+/** Finds unfinished backups' files. A backup has another name until it's complete, so that it's never mistaken for a complete one. */
 function findUnfinished(file: string): string[] {
   try {
     const names = readdirSync(dirname(file)).filter((name) => /\.unfinished-[0-9a-f]{8}(-journal|-source(-wal|-shm)?)?$/.test(name));
@@ -134,10 +131,7 @@ function findUnfinished(file: string): string[] {
   }
 }
 
-/**
- * Records an audit event, from which the core computes the age of the latest backup. A database with an older schema, or a read-only one,
- * can't store the event.
- */
+/** Records an audit event, from which the core computes the latest backup's age. An older or read-only database can't store it. */
 async function record({ storage, ports, caller: { actor } }: AdminContext, file: string): Promise<boolean> {
   try {
     if ((await storage.schema()).missing.length > 0) return false;
@@ -161,10 +155,7 @@ function createFile(file: string): void {
   }
 }
 
-/**
- * Writes a dump in the format that `pg_restore` reads. It includes only Callkey's tables, because the database and the schema may also
- * contain those of other programs.
- */
+/** Writes a dump for `pg_restore`, with only Callkey's tables, because the database may also contain those of other programs. */
 async function dump(database: Lane, url: string, file: string): Promise<void> {
   await requireSameServer(database, url);
   const schema = await ownSchema(database);

@@ -125,10 +125,7 @@ async function replaceObjects(url: string, own: number, args: readonly string[])
   if (failure !== undefined) throw failure;
 }
 
-/**
- * Selects Callkey's own lines from a backup's table of contents, because a backup also contains other programs' functions and types in the
- * same schema.
- */
+/** Selects Callkey's lines from a table of contents, which also lists other programs' functions and types in the same schema. */
 async function listOwnEntries(url: string, file: string): Promise<string> {
   const listed = await readTool(startPostgresTool(url, 'pg_restore', ['--list', file]));
   return listed

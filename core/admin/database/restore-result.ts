@@ -30,11 +30,7 @@ export type RestoreResult = {
   missing: string[];
 };
 
-/**
- * @param applied the migrations of a backup
- * @returns the migrations that the backup doesn't have yet
- * @throws Problem `invalid` or `conflict`
- */
+/** @param applied a backup's migrations @returns those that it doesn't have yet @throws Problem `invalid` or `conflict` */
 export function missingMigrations(applied: readonly string[], file: string): string[] {
   if (!isOurs(applied)) throw new Problem('invalid', `${file} isn't a Callkey backup.`);
   return toSchemaState(applied, file).missing;

@@ -11,10 +11,7 @@ import { migrationsTable } from '../../storage/engine/tables.ts';
 import { isCurrent } from '../../storage/migrate.ts';
 import { findRevived, missingMigrations, nothing, type RestoreResult, type Revived, readGone } from './restore-result.ts';
 
-/**
- * The replaced database's companion files. SQLite would apply the first three to the restored database. If the fourth exists, cores refuse
- * to start.
- */
+/** Companion files. SQLite would apply the replaced database's first three to the restored one. With the fourth, cores don't start. */
 const companions = ['-wal', '-shm', '-journal', '-overwritten'];
 
 export async function restoreSqlite(filename: string, file: string, now: Date): Promise<RestoreResult> {

@@ -37,10 +37,7 @@ export const connectionLimits = {
   stuckHandshake: 2_000,
   /** In bytes: the maximum amount of data that waits behind requests in progress. */
   waiting: 32 * 1024 * 1024,
-  /**
-   * In ms. If no byte of a response could be sent for this long, the client isn't reading, because lost packets are sent again within
-   * seconds.
-   */
+  /** In ms. If no byte could be sent for this long, the client isn't reading: lost packets are sent again within seconds. */
   unread: 10_000,
   /**
    * In bytes: the maximum of `unsentBytes` in total. Over TLS, that's about 2,000 clients that don't read, which take 160 MB. Without this,
@@ -48,9 +45,7 @@ export const connectionLimits = {
    */
   unsent: 256 * 1024 * 1024,
   lookEvery: 2_000,
-  /**
-   * In ms. A draining listener keeps a new connection for this long, because a client that has just connected is about to send a request.
-   */
+  /** In ms. How long a draining listener keeps a new connection, because its client is about to send a request. */
   firstRequest: 1_000,
 };
 
@@ -84,10 +79,7 @@ type Connection = {
   unsentSince: number;
 };
 
-/**
- * The connections of one network, or of all networks. Those in `silent` haven't sent a request yet. Both sets are ordered from oldest to
- * newest.
- */
+/** The connections of one network, or all. Those in `silent` haven't sent a request yet. Both sets are ordered, oldest first. */
 type ConnectionGroup = { name: string; max: number; all: Set<Connection>; silent: Set<Connection> };
 
 export type Connections = {

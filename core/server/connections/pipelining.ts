@@ -284,16 +284,11 @@ type OnBody = (this: Parser, piece: Buffer) => void;
 type ParsedSocket = Socket & { parser?: Parser | null };
 type ParsedRequest = IncomingMessage & { upgrade?: boolean };
 
-/**
- * Results of `onIncoming`. They make the parser stop after the headers that it just read (`HPE_PAUSED`), or treat the rest as a different
- * protocol.
- */
+/** Results of `onIncoming`: stop after the headers that were just read (`HPE_PAUSED`), or treat the rest as a different protocol. */
 const pauses = 21;
 const upgrades = 2;
 
-/**
- * Empty data. It must be part of a real buffer, because the parser treats zero bytes without a memory address as the end of the connection.
- */
+/** Empty data. It's part of a real buffer, because the parser takes zero bytes without a memory address for the connection's end. */
 const nothing = Buffer.alloc(1).subarray(1);
 
 /**

@@ -345,10 +345,7 @@ function toOidc(env: z.output<typeof schema>) {
   return { issuer, clientId, clientSecret, publicUrl, name: nameSchema.parse(env.OIDC_NAME), email: env.OIDC_EMAIL ?? 'verified' };
 }
 
-/**
- * Whether an issuer of Entra ID is for users of all companies, or for private Microsoft accounts. Such a user can claim any email address
- * (known as nOAuth).
- */
+/** Whether an Entra ID issuer is for all companies or private accounts, whose users can claim any email address (known as nOAuth). */
 function isForAllMicrosoftTenants(issuer: string): boolean {
   const { hostname, pathname } = new URL(issuer);
   const isMicrosoft = /(^|\.)(microsoftonline\.(com|us)|windows\.net|chinacloudapi\.cn|partner\.microsoftonline\.cn)$/.test(hostname);

@@ -2,10 +2,7 @@ import pino, { type DestinationStream, type Logger } from 'pino';
 import { redactKeyValues } from '#contract/key-value.ts';
 import type { LogLevel } from './config.ts';
 
-/**
- * Creates a log of JSON lines. Callers log only fields on an allow-list. As a last defense, anything that looks like a key value is
- * redacted.
- */
+/** Creates a log of JSON lines. Callers log only fields on an allow-list. As a last defense, what looks like a key value is redacted. */
 export function createLog(level: LogLevel, destination?: DestinationStream): Logger {
   const options: pino.LoggerOptions = {
     level,
@@ -18,10 +15,7 @@ export function createLog(level: LogLevel, destination?: DestinationStream): Log
   return pino(options, destination ?? standardOutput());
 }
 
-/**
- * Writes asynchronously, and drops lines that can't be written, because a full disk, or a pipe that no one reads, must not stop the
- * service.
- */
+/** Writes asynchronously, and drops what can't be written: a full disk, or a pipe that no one reads, must not stop the service. */
 function standardOutput(): DestinationStream {
   const output = pino.destination({ dest: 1, sync: false, maxLength: 1024 * 1024 });
   let isFailing = false;
@@ -40,10 +34,7 @@ function standardOutput(): DestinationStream {
 
 type LoggedError = { type: string; message: string; code?: string; stack?: string; cause?: LoggedError };
 
-/**
- * Returns an error's name, message, code, stack and cause. Omits properties that libraries attach to errors, such as a statement's
- * parameters.
- */
+/** Returns an error's name, message, code, stack and cause, but not what libraries add, such as a statement's parameters. */
 function toLoggedError(error: unknown): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error, message: 'Something other than an error was thrown.' };
   const logged: LoggedError = { type: error.name, message: error.message };

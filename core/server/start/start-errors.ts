@@ -30,9 +30,7 @@ export function toListenError(error: unknown, listener: 'public' | 'management',
   }
 }
 
-/**
- * Explains in one line, without the password, why the database can't be used. Returns an error that may be a bug unchanged, with its stack.
- */
+/** Explains in one line, without the password, why the database can't be used. Returns an error that may be a bug unchanged. */
 export function toDatabaseError(error: unknown, location: DatabaseLocation): unknown {
   const isKnown = error instanceof Problem || isOutage(error) || explainDatabaseError(error)?.remedy;
   if (!isKnown) return error;

@@ -12,9 +12,7 @@ export const systemRandomness: Randomness = {
   idsAround: (at) => ({ lowestId: firstIdAt(at - idSkew), highestId: firstIdAt(at + idSkew) }),
 };
 
-/**
- * In ms. It's more than the clocks of two machines may differ. An ID is generated within milliseconds of the time that's stored with it.
- */
+/** In ms. More than two machines' clocks may differ. An ID is generated within milliseconds of the time that's stored with it. */
 const idSkew = 600_000;
 
 function firstIdAt(ms: number): string {
