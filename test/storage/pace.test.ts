@@ -323,8 +323,7 @@ describe('a claim', () => {
       for (const id of ['cancelled', 'lifted', 'late'])
         expect(await call(id)).to.include({ state: 'queued', held_until: until + 1, held_for: 'contact-limit' });
       expect(await call('month')).to.include({ state: 'queued', held_until: now + 29 * day, held_for: 'contact-limit' });
-      const key = { campaign_id: tenants.campaign.id, contact_id: 'cancelled' };
-      expect(await cancelFound(direct.storage.database, [key], { at: now, locked: 'wait' })).to.equal(1);
+      expect(await cancelFound(direct.storage.database, [[tenants.campaign.id, 'cancelled']], { at: now, locked: 'wait' })).to.equal(1);
       await setContactLimits(direct.ports, operator, account(), { calls: 2, days: 30, minutesBetween: 0 });
       await direct.ports.stores.rules.makeHeldDue(instant(now + 2 * minute), new AbortController().signal);
       const [left = '', ...more] = await take(now + 3 * minute);

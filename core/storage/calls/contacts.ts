@@ -36,11 +36,10 @@ export function contactStore(database: Lane, atOnce = lookupBatchSize): ContactS
       let erased = 0;
       for (const [lane, own] of groupByLane(database, calls, ({ campaignId }) => campaignId)) {
         for (const chunk of inChunks(own)) {
-          const keys = chunk.map(({ campaignId, contactId }) => ({ campaign_id: campaignId, contact_id: contactId }));
+          const keys = chunk.map(({ campaignId, contactId }): CallKeyPair => [campaignId, contactId]);
           await lane.write.transaction(async (trx) => {
             cancelled += await cancelFound(lane, keys, { at, locked: 'wait' }, trx);
-            const pairs = chunk.map(({ campaignId, contactId }): CallKeyPair => [campaignId, contactId]);
-            const count = await selectAmong(trx, pairs).whereNotNull('ended_at').update(erasedColumns);
+            const count = await selectAmong(trx, keys).whereNotNull('ended_at').update(erasedColumns);
             if (count > 0) await recordAudit(trx, toEvent(count));
             erased += count;
           });

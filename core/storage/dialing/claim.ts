@@ -20,8 +20,10 @@ import {
   lapseBatch,
   lapsesAt,
   type OnStopped,
+  queueSql,
   stopCalls,
   sweepBatchSize,
+  toKeyPair,
   unlocked,
 } from '../queue/queue.ts';
 import { type Contact, contactKey, readContacts } from './contact-limits.ts';
@@ -304,7 +306,7 @@ type JudgedCalls = {
   open: OpenCall[];
   held: Map<string, { until: Millis; heldFor: HeldFor | null; calls: CallKeyPair[] }>;
   refused: { objection: Objection; key: CallKeyPair }[];
-  cancelled: Pick<PickedRow, 'campaign_id' | 'contact_id'>[];
+  cancelled: CallKeyPair[];
   campaigns: CurrentRules['campaigns'];
   /** The locked scopes with a pace or contact limits. */
   scopes: ReadonlyMap<string, PaceRow>;
@@ -353,7 +355,7 @@ async function judgeCalls(
   const times = await readContacts(root, contacts, now, { lane, trx });
   const judged: JudgedCalls = { open: [], held: new Map(), refused: [], cancelled: [], campaigns, scopes };
   for (const row of rows) {
-    const key: CallKeyPair = [row.campaign_id, row.contact_id];
+    const key = toKeyPair(row);
     const isLive = mayBeTaken(row);
     const open = { key, leaves: null, isLive, waitsUntil: waitsUntil(row) };
     // If a provider already has the call, there's nothing left to decide, because the claim only asks for its outcome.
@@ -362,7 +364,7 @@ async function judgeCalls(
       continue;
     }
     if (!isLive && revoked.has(row.api_key_id)) {
-      judged.cancelled.push({ campaign_id: row.campaign_id, contact_id: row.contact_id });
+      judged.cancelled.push(key);
       continue;
     }
     const campaign = campaigns.get(row.campaign_id);
@@ -568,8 +570,7 @@ type KeyTurns = ReturnType<typeof keyTurns>;
  */
 function keyTurns(database: Lane) {
   const accounts = new Map<string, Account>();
-  const queue = database.kind === 'sqlite' ? 'calls INDEXED BY calls_due' : 'calls';
-  const part = `FROM ${queue} WHERE account_id = ? AND due_at IS NOT NULL AND due_at <= ? AND (${position}) > (?, ?, ?, ?)`;
+  const part = `FROM ${queueSql(database)} WHERE account_id = ? AND due_at IS NOT NULL AND due_at <= ? AND (${position}) > (?, ?, ?, ?)`;
 
   /** Searches the next stretch for keys. After the end of the queue, starts again at its beginning. */
   async function search(id: string, account: Account, now: Millis): Promise<void> {
@@ -607,7 +608,7 @@ function keyTurns(database: Lane) {
     // There may be more calls, and this claim might not take all of these, so the stretch now begins right before the first one. Claimed
     // calls leave the queue.
     if (first && rows.length === limit) keys.set(key, { ...stretch, from: [first.due_at, first.placed_at, first.api_key_id, ''] });
-    return rows.map(({ campaign_id, contact_id }) => [campaign_id, contact_id]);
+    return rows.map(toKeyPair);
   }
 
   return {

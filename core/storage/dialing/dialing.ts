@@ -8,13 +8,12 @@ import type { Clock, DialingStore, OptOut, WaitingFor } from '../../domain/ports
 import { recordAudit } from '../audit/audit.ts';
 import { callLane, earliest, findCallLane, inCallLanes, perLane, sumOfCalls } from '../engine/call-lanes.ts';
 import { inShortTransactions, type Lane, required, requireSeen } from '../engine/database.ts';
-import { endCalls } from '../engine/ended-calls.ts';
 import { readSql } from '../engine/sql-file.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { insertNumbers } from '../protection/do-not-call.ts';
 import { knownRules } from '../protection/known.ts';
 import { columnsAt, isAt, isDialing } from '../queue/call-stages.ts';
-import { endOverdueBatch, lapseBatch, markAllDue, type OnStopped, queueSql, sweepBatchSize } from '../queue/queue.ts';
+import { cancelFound, endOverdueBatch, lapseBatch, markAllDue, type OnStopped, queueSql, sweepBatchSize } from '../queue/queue.ts';
 import { blockIfListed, claimer, dueAccounts } from './claim.ts';
 import { contactKey, readContacts } from './contact-limits.ts';
 import { dialingSql } from './live-calls.ts';
@@ -76,7 +75,7 @@ export function dialingStore(database: Lane, clock: Clock, onStopped: OnStopped 
       if (settlement.to !== 'retry') return (await settle(write)) > 0;
       return write.transaction(async (trx) => {
         const settled = await settle(trx);
-        await cancelIfRevoked(trx, call);
+        await cancelIfRevoked(lane, trx, call);
         // Block the call now, because its number may have been listed during the hand-off, and the next attempt may be hours away.
         const blocked = await blockIfListed(lane, trx, [[call.campaignId, call.contactId]], settlement.at);
         if (blocked > 0) onStopped('do-not-call', blocked);
@@ -231,11 +230,10 @@ function handedOff(on: Knex, contactId: string) {
  * Cancels a call whose key was revoked during the hand-off, if the provider hasn't accepted it. Revoking the key can't cancel a call while
  * it's being handed off.
  */
-function cancelIfRevoked(trx: Knex.Transaction, { campaignId, contactId }: ClaimedCall): Promise<number> {
-  const marked = trx('revoked_api_keys').where('id', trx.ref('calls.api_key_id')).whereNotNull('cancelling_since');
-  const at = trx.raw<Millis>('(?)', [marked.clone().select('cancelling_since')]);
-  const call = trx('calls').where({ campaign_id: campaignId, contact_id: contactId }).whereRaw(isAt('retry')).whereExists(marked);
-  return endCalls(trx, call.update({ state: toState('cancelled'), due_at: null, cancelled_at: at, ended_at: at }));
+async function cancelIfRevoked(lane: Lane, trx: Knex.Transaction, { campaignId, contactId }: ClaimedCall): Promise<void> {
+  const keyId = trx('calls').where({ campaign_id: campaignId, contact_id: contactId }).select('api_key_id');
+  const key = await trx('revoked_api_keys').whereIn('id', keyId).whereNotNull('cancelling_since').first('cancelling_since');
+  if (key?.cancelling_since != null) await cancelFound(lane, [[campaignId, contactId]], { at: key.cancelling_since, locked: 'wait' }, trx);
 }
 
 type Ending = Extract<Settlement, { endedAt: Millis }>;

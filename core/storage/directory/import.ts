@@ -21,7 +21,27 @@ type EntityRow = {
 
 export function importStore({ background: { read, write } }: Lanes): ImportStore {
   return {
-    find: (kind, externalIds) => findEntities(read, kind, externalIds),
+    async find(kind, externalIds) {
+      const entities = new Map<string, ImportedEntity>();
+      const found = read(`${kind} as t`).select('t.*');
+      if (kind === 'campaigns') found.join('accounts as a', 'a.id', 't.account_id').select('a.partner_id');
+      for (const chunk of inChunks(externalIds)) {
+        const rows: EntityRow[] = await found.clone().whereIn('t.external_id', chunk);
+        for (const row of rows) {
+          entities.set(row.external_id, {
+            externalId: row.external_id,
+            id: row.id,
+            name: row.name,
+            partnerId: row.partner_id ?? null,
+            accountId: row.account_id ?? null,
+            email: row.email ?? null,
+            userType: row.user_type ?? null,
+            disabled: kind === 'users' ? row.disabled_at !== null : null,
+          });
+        }
+      }
+      return entities;
+    },
 
     async findEmails(emails) {
       const owners = new Map<string, string | null>();
@@ -82,31 +102,6 @@ async function retryWhileLocked<Result>(work: () => Promise<Result>): Promise<Re
       if (attempt === attempts || !isLocked(error)) throw error;
     }
   }
-}
-
-async function findEntities(from: Knex, kind: ImportKind, externalIds: readonly string[]): Promise<Map<string, ImportedEntity>> {
-  const entities = new Map<string, ImportedEntity>();
-  for (const chunk of inChunks(externalIds)) {
-    const rows: EntityRow[] = await selectEntities(from, kind).whereIn('t.external_id', chunk);
-    for (const row of rows) {
-      entities.set(row.external_id, {
-        externalId: row.external_id,
-        id: row.id,
-        name: row.name,
-        partnerId: row.partner_id ?? null,
-        accountId: row.account_id ?? null,
-        email: row.email ?? null,
-        userType: row.user_type ?? null,
-        disabled: kind === 'users' ? row.disabled_at !== null : null,
-      });
-    }
-  }
-  return entities;
-}
-
-function selectEntities(from: Knex, kind: ImportKind): Knex.QueryBuilder {
-  const entities = from(`${kind} as t`).select('t.*');
-  return kind === 'campaigns' ? entities.join('accounts as a', 'a.id', 't.account_id').select('a.partner_id') : entities;
 }
 
 /** @returns null if the entity doesn't exist */

@@ -17,7 +17,7 @@ export type Row = Readonly<Record<string, Value | boolean>>;
  * @param transaction the transaction that the statement runs in; by default, it has one of its own
  */
 export type Statement<Found = Row> = (rows: BatchRows, beforeCommit?: () => void, transaction?: Knex) => Promise<Changed<Found>>;
-type Changed<Found> = { rows: Found[]; changed: number };
+export type Changed<Found> = { rows: Found[]; changed: number };
 /**
  * What a statement does. `read back` reads through connections that no other statement uses. `end` ends calls, and returns their campaign_id,
  * placed_at and state, because the database also counts them for the charts (queue/call-stages.ts).

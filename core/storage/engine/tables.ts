@@ -65,7 +65,7 @@ export type DoNotCallRow = {
   ends_at: Millis | null;
 };
 
-type DoNotCallSweepRow = { scope_id: string; account_id: string | null; partner_id: string; token: string };
+export type DoNotCallSweepRow = { scope_id: string; account_id: string | null; partner_id: string; token: string };
 
 export type ProtectionRulesRow = {
   scope_id: string;

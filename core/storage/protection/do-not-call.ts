@@ -12,9 +12,9 @@ import { both, oneOf } from '../engine/conditions.ts';
 import { inChunks, inShortTransactions, type Lane, type Lanes, required, requireSeen } from '../engine/database.ts';
 import { endCalls } from '../engine/ended-calls.ts';
 import { emptyLog } from '../engine/sqlite/sqlite.ts';
-import type { DoNotCallRow } from '../engine/tables.ts';
+import type { DoNotCallRow, DoNotCallSweepRow } from '../engine/tables.ts';
 import { isAt, isListed, stageAfterSql } from '../queue/call-stages.ts';
-import { type CallKeyPair, isOwnedBy, selectAmong, selectBatch, walkQueue } from '../queue/queue.ts';
+import { isOwnedBy, selectAmong, selectBatch, toKeyPair, walkQueue } from '../queue/queue.ts';
 
 /** The number of entries that one statement deletes. */
 const deleteBatchSize = 2_000;
@@ -211,8 +211,6 @@ export async function* accountsIn({ read }: Lane, { accountId, partnerId }: Owni
   }
 }
 
-/** The number of entries in one statement, because databases limit the number of parameters. */
-const insertBatchSize = 100;
 type NewNumber = NewDoNotCall['numbers'][number];
 /** @property added how many entries are new @property written how many are either new or now last longer */
 type Written = { added: number; written: number; isNew: (number: NewNumber) => boolean };
@@ -227,8 +225,7 @@ export async function insertNumbers(trx: Knex.Transaction, entry: NewDoNotCall, 
   // Sort the numbers, so that two processes that add the same ones wait for each other instead of deadlocking.
   const rows = entry.numbers.toSorted((a, b) => (a.phone < b.phone ? -1 : 1)).map((number) => toRow(entry, scopeId, number));
   const written = new Set<string>();
-  for (let start = 0; start < rows.length; start += insertBatchSize)
-    for (const id of await insertBatch(trx, scopeId, rows.slice(start, start + insertBatchSize), now)) written.add(id);
+  for (const chunk of inChunks(rows)) for (const id of await insertBatch(trx, scopeId, chunk, now)) written.add(id);
   const isNew = ({ id }: Pick<NewNumber, 'id'>) => written.has(id);
   const result = { added: rows.filter(isNew).length, written: written.size, isNew };
   const [first] = rows;
@@ -306,12 +303,12 @@ async function raiseVersion(trx: Knex.Transaction, partnerId: string, rows: read
 }
 
 /** @returns the IDs of the entries that are new or now last longer */
-async function insertBatch(trx: Knex.Transaction, scopeId: string, rows: readonly DoNotCallRow[], now: Millis): Promise<string[]> {
+async function insertBatch(trx: Knex.Transaction, scopeId: string, rows: DoNotCallRow[], now: Millis): Promise<string[]> {
   const phones = rows.map(({ phone }) => phone);
   // Delete entries that have ended, because they no longer have any effect, and their dates must not be kept.
   await trx('do_not_call').where({ scope_id: scopeId }).whereIn('phone', phones).where('ends_at', '<', now).delete();
   const written: { id: string }[] = await trx('do_not_call')
-    .insert([...rows])
+    .insert(rows)
     .onConflict(['scope_id', 'phone'])
     .merge({ ends_at: trx.raw('excluded.ends_at') })
     .whereRaw('do_not_call.ends_at IS NOT NULL AND (excluded.ends_at IS NULL OR excluded.ends_at > do_not_call.ends_at)')
@@ -319,7 +316,7 @@ async function insertBatch(trx: Knex.Transaction, scopeId: string, rows: readonl
   return written.map(({ id }) => id);
 }
 
-function toRow(entry: NewDoNotCall, scopeId: string, number: NewDoNotCall['numbers'][number]): DoNotCallRow {
+function toRow(entry: NewDoNotCall, scopeId: string, number: NewNumber): DoNotCallRow {
   const { owner, id, phone, reason, note, source, call, createdBy, createdAt, endsAt } = { ...entry, ...number };
   return {
     ...{ id, scope_id: scopeId, phone, account_id: owner.accountId, partner_id: owner.partnerId },
@@ -331,15 +328,13 @@ function toRow(entry: NewDoNotCall, scopeId: string, number: NewDoNotCall['numbe
 /** The number of queued calls that one statement reads. */
 const lookupBatchSize = 1_000;
 
-type Sweep = { scope_id: string; account_id: string | null; partner_id: string; token: string };
-
 /**
  * A claim would block these calls anyway, but it may be hours until
  * a dialer claims a call, and the list of calls would show it as queued until then.
  */
 export async function blockDoNotCall(database: Lane, now: Millis, signal?: AbortSignal): Promise<number> {
   let blocked = 0;
-  const sweeps: Sweep[] = await database.read('do_not_call_sweeps').orderBy('scope_id');
+  const sweeps: DoNotCallSweepRow[] = await database.read('do_not_call_sweeps').orderBy('scope_id');
   if (sweeps.length === 0) return 0;
   // Wait for batches that may be placing calls without seeing the new entries.
   await database.awaitWriters();
@@ -360,7 +355,7 @@ async function blockInAccount(database: Lane, accountId: string, now: Millis, si
   let blocked = 0;
   for await (const rows of walkQueue(database, { flag: isBlockable, accountId, size: lookupBatchSize, signal })) {
     for (const chunk of inChunks(rows.filter(({ flag }) => flag))) {
-      const keys = chunk.map((row): CallKeyPair => [row.campaign_id, row.contact_id]);
+      const keys = chunk.map(toKeyPair);
       const listed = selectAmong(write, keys).whereRaw(isBlockable);
       blocked += await endCalls(write, selectBatch(write, listed, keys.length).update(columns));
     }

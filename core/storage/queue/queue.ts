@@ -177,7 +177,7 @@ async function cancelOnce(database: Lane, calls: CallsToCancel, options: Options
     const found = await findQueued(database, calls, after, size);
     const last = found.at(-1);
     if (!last) return cancelled;
-    cancelled += await cancelFound(database, found, options);
+    cancelled += await cancelFound(database, found.map(toKeyPair), options);
     after = position.map((column) => last[column]);
     await setTimeout(pause);
   }
@@ -224,18 +224,22 @@ export async function* walkQueue(
   }
 }
 
-/** Cancels the found calls that can still be cancelled. */
+/** Cancels those of these calls that can still be cancelled. */
 export async function cancelFound(
   database: Lane,
-  found: readonly Pick<Found, 'campaign_id' | 'contact_id'>[],
+  calls: readonly CallKeyPair[],
   { at, locked }: Pick<Options, 'at' | 'locked'>,
   transaction?: Knex.Transaction,
 ): Promise<number> {
-  const keys = found.map(({ campaign_id, contact_id }) => [campaign_id, contact_id, at]);
+  const keys = calls.map((key) => [...key, at]);
   return (await statementsOf(database).cancel[locked](keys, undefined, transaction)).changed;
 }
 
 export type CallKeyPair = [campaignId: string, contactId: string];
+
+export function toKeyPair({ campaign_id, contact_id }: Pick<CallRow, 'campaign_id' | 'contact_id'>): CallKeyPair {
+  return [campaign_id, contact_id];
+}
 
 /** The maximum number of calls that one transaction lapses, ends, postpones or makes due. */
 export const sweepBatchSize = 500;
@@ -412,7 +416,7 @@ async function makeDue(database: Lane, now: Millis, { campaignId = null, locked,
   for await (const rows of walkQueue(database, queue)) {
     const due = rows.filter(({ flag, campaign_id }) => flag && (campaignId === null || campaign_id === campaignId));
     if (due.length === 0) continue;
-    const keys = due.map((row): CallKeyPair => [row.campaign_id, row.contact_id]);
+    const keys = due.map(toKeyPair);
     const waiting = () => selectAmong(write, keys).whereRaw(queue.flag);
     const count = await selectBatch(write, waiting(), keys.length).update(columns);
     // Handle locked calls last, because waiting for them while holding many other locks could cause deadlocks.

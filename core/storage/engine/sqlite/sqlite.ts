@@ -7,7 +7,7 @@ import sqlite3, { type Database as Connection, type Statement as PreparedStateme
 import { deadlines } from '../../../domain/deadlines.ts';
 import { FairQueue, inOrder } from '../../../domain/fair-queue.ts';
 import { errorCode } from '../../../domain/problem.ts';
-import { type Lane, type Mode, type OpenedDatabase, quiet, type Statement, type Value } from '../database.ts';
+import { type Changed, type Lane, type Mode, type OpenedDatabase, quiet, type Statement, type Value } from '../database.ts';
 import { isDataError, TookTooLong } from '../errors.ts';
 import { toStatement } from '../sql-file.ts';
 import { fileGuard, prepareFile } from './sqlite-file.ts';
@@ -315,8 +315,6 @@ class ImmediateTransaction extends Transaction {
   }
 }
 
-type Changed<Found> = { rows: Found[]; changed: number };
-
 /** A statement, and whether it returns rows. */
 type Text = { sql: string; returnsRows: boolean };
 
@@ -407,7 +405,7 @@ async function retryWhileBusy(work: () => Promise<void>): Promise<void> {
 export async function emptyLog({ kind, write }: Lane): Promise<void> {
   if (kind !== 'sqlite') return;
   const connection: Connection = await write.client.acquireConnection();
-  const execute = promisify<string, void>(connection.exec.bind(connection));
+  const execute = createExecutor(connection);
   try {
     await execute(`PRAGMA busy_timeout = 50; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA busy_timeout = ${deadlines.lock}`);
   } catch (error) {
