@@ -104,10 +104,7 @@ const stopSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
  * from someone who expects that the core keeps running: from `nohup`, whose choice to ignore it Node resets, or to reload files.
  */
 const hasTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor));
-/**
- * In ms. A second signal within this time counts as the same one. GNU timeout signals the process and then its group, and systemd with
- * SendSIGHUP sends SIGHUP right after SIGTERM.
- */
+/** In ms. A second signal within this time is the same: GNU timeout also signals the group, and systemd can add SIGHUP to SIGTERM. */
 const sameSignalWithin = 1_000;
 
 async function main(): Promise<void> {

@@ -46,11 +46,7 @@ type Attended = {
   stopsIfUnread: boolean;
 };
 
-/**
- * Runs the part of a batch that sends calls, until it's done or has to stop: after a signal, or when no one can read its results.
- *
- * @throws CallkeyError, with advice on how to continue; Interrupted after a signal
- */
+/** Sends calls until all are sent, a signal arrives or no one can read the results. @throws CallkeyError with advice; Interrupted */
 export async function attend(batch: Batch, attended: Attended, work: () => Promise<void>): Promise<void> {
   const { output, streams, stop } = batch;
   const { total, done, inFlight, formatProgress, resumeAdvice, stopsIfUnread } = attended;

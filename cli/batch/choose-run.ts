@@ -135,10 +135,7 @@ function isRecognized(run: Run, request: RunRequest): boolean {
   return header.content === request.content && isReadTheSame(header, request) && !isRepetition(run);
 }
 
-/**
- * The lines of a file that earlier runs have placed: how many there are, and which run placed each of the first few. `isCertain` is false
- * if there was no response to some of them.
- */
+/** The lines that earlier runs have placed: how many, and where the first few were. `isCertain`: all of them got a response. */
 type PlacedLines = { count: number; first: { line: number; run: Run; earlier: number }[]; isCertain: boolean };
 
 const maxNamed = 5;

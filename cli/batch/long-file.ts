@@ -1,8 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-// A file can have millions of lines, so what is kept of each is small.
-
 /** A set of line numbers with one bit per line, since a file can have millions. */
 export class LineSet {
   #bits = new Uint8Array(1024);

@@ -284,10 +284,7 @@ export function openJournal({ file }: Run): RunJournal {
   return appendTo(file);
 }
 
-/**
- * The result for one line of a cancelled run, as it's printed. A line with a result isn't tried again, even if its call had already been
- * dialed, unless the result is `not-placed`.
- */
+/** A line's result in a cancelled run, as printed. The line isn't tried again, even if it was too late, unless it's `not-placed`. */
 const cancelledLineSchema = z.object({
   line: z.number().int(),
   status: z.enum(['cancelled', 'too-late', 'not-placed']),
@@ -369,7 +366,7 @@ function appendTo<Entry>(file: string): Journal<Entry> {
       try {
         fsyncSync(descriptor);
       } catch {
-        // Ignore a failed sync. As above, the line of a lost entry is sent again, and the core recognizes the repeat.
+        // Ignored: see above.
       }
       closeSync(descriptor);
     },

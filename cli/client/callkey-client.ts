@@ -219,12 +219,7 @@ function checkSignal(signal: unknown): void {
 
 const maxResponseBytes = 1024 * 1024;
 
-/**
- * Creates connections to a core, through the proxy in HTTPS_PROXY unless NO_PROXY includes the core.
- *
- * @param timeout how long a complete response may take, in milliseconds
- * @throws CallkeyError `usage` if HTTPS_PROXY isn't a valid address
- */
+/** Connects through HTTPS_PROXY, unless NO_PROXY has the core. @param timeout in ms, for a whole response @throws CallkeyError `usage` */
 function createDispatcher(server: string, connections: number, timeout: number): Dispatcher {
   const proxy = server.startsWith('http:') ? '' : readProxyAddress(process.env);
   if (proxy === null) throw usageError(invalidProxyAddress);

@@ -56,10 +56,7 @@ async function discardRuns({ folders, output }: Context, names: readonly string[
   output.answer({ discarded: names }, chosen.map(({ name, run }) => formatDiscarded(name, run)).join('\n'));
 }
 
-/**
- * Returns the error for discarding a cancelled run. Without its journal, placing the file again would send the same request IDs, which the
- * core knows as cancelled, so no one would be called.
- */
+/** Returns the error for discarding a cancelled run. Without its journal, placing its file again would call no one: see `actions`. */
 function cannotDiscardError(name: string): CallkeyError {
   const message = `The run ${name} was cancelled. It can't be discarded, because callkey needs it to place the same file again with new request IDs.`;
   return new CallkeyError('conflict', message, { code: 'run-cancelled' });
@@ -82,10 +79,7 @@ export function addResume(call: Command, run: RunAction): void {
     .action((name: string | undefined, pace: PaceOptions) => run((context) => resume(context, name, pace)));
 }
 
-/**
- * Continues a stopped run. Gets the run's file, campaign, server, profile and placed lines from the journals in
- * $XDG_STATE_HOME/callkey/runs/ (batch/run-journal.ts), then reads the file again. The file must not have changed.
- */
+/** Continues a stopped run with what its journal says (batch/run-journal.ts). Reads its file again, which must not have changed. */
 async function resume(context: Context, name: string | undefined, pace: PaceOptions): Promise<void> {
   const resumed = await selectRun(context, name);
   if (!resumed) {

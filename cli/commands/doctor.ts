@@ -122,10 +122,7 @@ function checkClock(serverTime: string | undefined, { pass, fail }: Checklist): 
 
 const packageName = '@callkey/cli';
 
-/**
- * Returns the published version if it's newer than this one. Checks only if the user opts in with CALLKEY_UPDATE_NOTICE=on, never in CI.
- * Asks npm, so that the request goes to the registry that npm is configured for.
- */
+/** Returns a newer published version, only with CALLKEY_UPDATE_NOTICE=on, never in CI. Asks npm, which knows the user's registry. */
 async function newerVersion({ environment, version }: Pick<Context, 'environment' | 'version'>): Promise<string | undefined> {
   if (environment['CALLKEY_UPDATE_NOTICE'] !== 'on' || environment['CI']) return undefined;
   try {

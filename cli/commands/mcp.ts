@@ -33,10 +33,7 @@ type Tools = { client: CallkeyClient; campaignId: string; allow: readonly string
 type Track = <Result>(send: () => Promise<Result>) => Promise<Result>;
 type ToolResult = { content: { type: 'text'; text: string }[]; isError?: true };
 
-/**
- * Serves two tools to an agent over standard input and output (Model Context Protocol), until the agent disconnects. An agent can place
- * calls in one campaign and cancel them, but can't read outcomes, since keys can't.
- */
+/** Serves two tools to an agent (Model Context Protocol), until it disconnects. It can't read outcomes, because keys can't. */
 async function serve(context: Context, { campaign, allow = [], maxCalls }: McpOptions): Promise<void> {
   const campaignId = await context.campaignId(campaign);
   const wrong = allow.find((prefix) => !/^\+[1-9]\d{0,14}$/.test(prefix));

@@ -70,11 +70,7 @@ export function keySetCommand(profileName: string, server?: string): string {
   return shellCommand({ profile: profileName === 'default' ? undefined : profileName, server }, 'key', 'set');
 }
 
-/**
- * Returns the key in a text that was entered or read, and detects a mistyped one by its checksum, without asking a core.
- *
- * @throws CallkeyError without repeating the text
- */
+/** Returns the key in a text. Detects a mistyped one by its checksum, without asking a core. @throws CallkeyError without the text */
 export function checkedKey(text: string, subject: string): string {
   const [keyValue, other] = findKeyValues(text);
   if (other !== undefined) throw usageError(`${subject} contains several API keys. Use only one.`);

@@ -64,12 +64,7 @@ async function replace(path: string, text: string): Promise<void> {
 /** In ms: how long a lock file stays before another command takes its place, because the command that made it must have been killed. */
 const lockLife = 5_000;
 
-/**
- * Changes files in a folder that other commands may be changing at the same time: they take turns.
- *
- * @param path the file to lock. The lock is next to it
- * @throws CallkeyError `failed` if the folder can't be written
- */
+/** Makes commands that change the same files take turns. @param path the lock is next to it @throws CallkeyError `failed` */
 export async function inTurn<Result>(path: string, change: () => Promise<Result>, advice?: string): Promise<Result> {
   const lock = `${path}.lock`;
   try {

@@ -42,10 +42,7 @@ export function collect(value: string, before: readonly string[] = []): readonly
 
 type ProfileOptions = { profile?: string | undefined; server?: string | undefined; state?: string | undefined };
 
-/**
- * Builds a callkey command that users can copy into a shell, with this command's own options for profile, server and state. Environment
- * variables don't need to be repeated, because they apply to the next command as well.
- */
+/** Builds a command to copy into a shell, with this command's profile, server and state. Environment variables apply to it anyway. */
 export function shellCommand({ profile, server, state }: ProfileOptions, ...words: string[]): string {
   const options = Object.entries({ profile, server, state }).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value]));
   return ['callkey', ...words, ...options].map((word) => shellWord(word, process.platform === 'win32')).join(' ');

@@ -91,10 +91,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     if (await clockWatch.isTrusted(now)) await step({ ...ports, clock: { now: () => now } });
   }
 
-  /**
-   * Logs the seal of the audit chain. The log is stored elsewhere, so someone who changes the database can't change the seal in the log.
-   * `admin audit verify` compares the two.
-   */
+  /** Logs the audit chain's seal, which someone who changes the database can't change there. `admin audit verify` compares the two. */
   async function sealAudit(): Promise<void> {
     const { seq, hash } = await auditChain.state();
     if (seq > 0) log.info({ seal: `${seq}:${hash}` }, 'audit events sealed');

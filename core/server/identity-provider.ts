@@ -14,10 +14,7 @@ const metadataLife = 600_000;
 /** In seconds. How far the identity provider's clock may be off. Kerberos allows the same difference. */
 const clockTolerance = 300;
 
-/**
- * How many failures of each kind are logged per interval, and the interval in ms. Anyone can start sign-ins and make up callbacks, so the
- * log is limited. The metrics count all failures.
- */
+/** How many failures of a kind are logged per interval, in ms, because anyone can make up callbacks. The metrics count all failures. */
 const logged = { max: 20, interval: 10_000 };
 
 /** The identity provider's error responses that are caused by the user. */

@@ -199,10 +199,7 @@ function toResult(status: number): (typeof results)[number] {
 type Reading = number | Readonly<Record<string, number>>;
 type Definition = { name: string; help: string; label?: string };
 
-/**
- * Sets several gauges with one read when Prometheus scrapes, so that all values are from the same moment. If the read fails, the gauges
- * have no values, because old ones would be misleading.
- */
+/** Sets gauges with one read per scrape, so that their values are from one moment. If it fails, they have none: old ones mislead. */
 function watchedGauges<Key extends string>(
   registry: Registry,
   read: () => Promise<Readonly<Record<Key, Reading>>>,

@@ -11,10 +11,7 @@ import { toLargeNetwork, toNetworks } from '../domain/sign-in/throttle.ts';
 const recommended = { memoryCost: 19 * 1024, timeCost: 2 };
 const saltBytes = 16;
 
-/**
- * The limits for the length of each of the two queues. A queue holds about as many attempts as can be served in `wait` ms, which is fewer
- * on a busy machine, but at least `min` and at most `max`.
- */
+/** Each queue holds about as many attempts as are served in `wait` ms: fewer on a busy machine, but at least `min` and at most `max`. */
 const queue = { max: 32, min: 4, wait: 1_500 };
 /** In ms, measured on a quiet machine: 20 for a check, and twice as much for the pause. */
 const usualTurn = 60;

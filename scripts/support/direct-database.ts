@@ -8,11 +8,7 @@ import { systemClock } from '../../core/server/start/system.ts';
 import { type DatabaseLocation, parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { openStorage, type Storage, unobserved } from '../../core/storage/storage.ts';
 
-/**
- * Brings a database to the current schema, and opens it for scripts and tests that fill or measure it without a core.
- *
- * @param others ports to use instead of the usual ones
- */
+/** Migrates a database, and opens it for scripts and tests without a core. @param others ports to use instead of the usual ones */
 export async function openPorts(
   location: DatabaseLocation,
   { clock = systemClock, ...others }: Partial<Ports> = {},

@@ -35,12 +35,7 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
   return startOn(await npmPrograms(), ['max_connections=200', ...settings], quickPasswords);
 }
 
-/**
- * Starts a server of the same release as this machine's PostgreSQL tools (pg_dump, pg_restore, psql). Older tools refuse a newer server,
- * and the npm package doesn't include them.
- *
- * @returns undefined if none is installed
- */
+/** Starts a server of the release of this machine's tools, because older ones refuse newer servers. @returns undefined without tools */
 export async function startPostgresOfTools(): Promise<PostgresServer | undefined> {
   const bin = postgresTools();
   return bin === undefined ? undefined : startOn({ initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres') });

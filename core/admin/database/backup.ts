@@ -75,10 +75,7 @@ async function refuseShards(storage: Storage): Promise<void> {
   throw new Problem('conflict', `${why} Back up its nodes instead: see ${pageUrl('core/docs/scaling.md#back-up')}`);
 }
 
-/**
- * Copies a SQLite database to a file, and checks the file. SQLite can't open a database on a read-only disk, because it creates the WAL's
- * index next to it, so the database is then copied first.
- */
+/** Copies a SQLite database, and checks the copy. On a read-only disk, SQLite can't open one, because it can't create the WAL's index. */
 async function copyDatabase({ read }: Lane, filename: string, file: string): Promise<void> {
   if (!isOnReadOnlyDisk(filename)) await read.raw('VACUUM INTO ?', [file]);
   else {
@@ -168,10 +165,7 @@ async function dump(database: Lane, url: string, file: string): Promise<void> {
   await waitForTool(startPostgresTool(url, 'pg_restore', ['--file=/dev/null', file]));
 }
 
-/**
- * Returns the options that select what to dump. Doesn't use `--schema=public`, because a plain `pg_restore` would then try to create the
- * schema `public`, which already exists in every database.
- */
+/** Selects what to dump. With `--schema=public`, `pg_restore` would create the schema `public`, which every database already has. */
 async function chooseSchema(database: Lane, schema: string): Promise<string[]> {
   if (schema !== 'public') return [`--schema=${quoted(schema)}`];
   const others = await database.query<{ name: string }>(

@@ -27,10 +27,7 @@ export function restoreCommand(program: Command, { withoutDatabase }: Runner): v
   );
 }
 
-/**
- * Replaces the database with a backup, completely or not at all, and only if no core is using it. Doesn't restore sessions, because that
- * would undo sign-outs and the effect of password resets.
- */
+/** Replaces a database that no core uses, completely or not at all. Omits sessions, which would undo sign-outs and password resets. */
 async function runRestore(settings: Settings, path: string, { revokeAgain = false }: { revokeAgain?: boolean }): Promise<boolean> {
   const { location, isDatabaseNamed, output, resolveFile } = settings;
   const file = resolveFile(path);

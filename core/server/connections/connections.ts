@@ -6,10 +6,7 @@ import { peerAddress } from '../../http/middleware/every-request.ts';
 import { type RequestObserver, serveOneAtATime } from './pipelining.ts';
 import { limitHandshakes } from './tls.ts';
 
-/**
- * Why a connection was cut off: there was no room for it (`refused`), it was idle and made room for a new one (`idle`), its client didn't
- * read a response (`unread`), or too many bytes were waiting behind requests in progress (`waiting`).
- */
+/** `refused`: there was no room. `idle`: it made room for a new one. `unread`: its client didn't read. `waiting`: too many bytes waited. */
 export const cutReasons = ['refused', 'idle', 'unread', 'waiting'] as const;
 export type CutReason = (typeof cutReasons)[number];
 
@@ -29,10 +26,7 @@ export const connectionLimits = {
    */
   perRange: 3_000,
   inAll: 10_000,
-  /**
-   * The maximum number of TLS handshakes in progress from one network. Others wait. A handshake that takes longer than `stuckHandshake` ms
-   * is cut off to make room for them.
-   */
+  /** How many TLS handshakes of one network may be in progress. While others wait, one over `stuckHandshake` ms is cut off. */
   handshakes: 32,
   stuckHandshake: 2_000,
   /** In bytes: the maximum amount of data that waits behind requests in progress. */
@@ -49,10 +43,7 @@ export const connectionLimits = {
   firstRequest: 1_000,
 };
 
-/**
- * The number of files that the process keeps free: for the connections to the database that aren't open yet, a connection that's accepted only
- * to be cut off, and the management listener, which must respond while clients use up everything else.
- */
+/** Files to keep free: for unopened database connections, one that's cut off, and the management listener, which must always respond. */
 const kept = { database: 14, management: 8, cut: 2 };
 
 /**
@@ -251,10 +242,7 @@ function remotePort(socket: Socket): string {
   return `${socket.remoteAddress} ${socket.remotePort}`;
 }
 
-/**
- * Returns the number of unsent bytes: those in Node's queue, and those that the system hasn't accepted yet. Node counts a long response as
- * one entry of its queue until the last byte is sent.
- */
+/** Returns the bytes in Node's queue or not accepted by the system. Node counts a long response as one entry until its last byte. */
 function unsentBytes(socket: Socket): number {
   if (socket.writableLength === 0) return 0;
   const handle: object | null = Reflect.get(socket, '_handle');

@@ -19,10 +19,7 @@ const startsPerIteration = 4;
 const maxChunks = 1_000;
 const bytesPerChunk = 64;
 
-/**
- * The number of bytes of a chunked body that are parsed in one iteration of the event loop. More would delay other connections too much,
- * because one read may return ten thousand chunks.
- */
+/** How many bytes of a chunked body are parsed per iteration. One read may have ten thousand chunks, which would delay others. */
 const bytesPerIteration = 512;
 
 /** What a connection does, and what waits on it: data that hasn't been parsed. */

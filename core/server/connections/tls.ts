@@ -87,10 +87,7 @@ const day = 24 * 3_600_000;
 /** In ms. Programs that renew certificates do it earlier, so a certificate that's closer to its end wasn't renewed. */
 const renewalDue = 14 * day;
 
-/**
- * Uses renewed certificates for new connections, without a restart. At startup, after a renewal and once a day, logs if clients don't accept
- * the certificate, or soon won't.
- */
+/** Uses renewed certificates without a restart. Logs at the start, after a renewal and daily if clients don't accept them, or soon won't. */
 export function watchCertificate(tls: Tls, use: (renewed: Tls) => void, { log, clock }: { log: Logger; clock: Clock }) {
   let current = tls;
   const complain = () => {

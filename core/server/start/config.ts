@@ -152,10 +152,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   return Object.freeze({
     host: env.HOST,
     port: env.PORT,
-    /**
-     * The number of seconds for which a draining core still accepts requests, so that load balancers notice that it isn't ready. There's no
-     * delay on loopback, because load balancers can't reach it.
-     */
+    /** How many seconds a draining core accepts requests, until load balancers notice. They can't reach loopback: there, it's 0. */
     drainDelay: env.DRAIN_DELAY ?? (isLoopback(env.HOST) ? 0 : 5),
     management:
       env.MANAGEMENT_PORT === 'off' ? null : { host: env.MANAGEMENT_HOST, port: env.MANAGEMENT_PORT, names: env.MANAGEMENT_NAMES },

@@ -1,10 +1,7 @@
 import { spawn } from 'node:child_process';
 import type { Logger } from 'pino';
 
-/**
- * Tells systemd that a core is ready or stopping, if its unit has `Type=notify`. Runs systemd's own program, because systemd listens on a
- * Unix datagram socket, and Node.js doesn't support those.
- */
+/** Tells systemd (`Type=notify`) that a core is ready or stopping, with its own program: Node.js has no Unix datagram sockets. */
 export function notifyServiceManager(state: 'READY' | 'STOPPING', log: Logger): void {
   const { NOTIFY_SOCKET, PATH = '' } = process.env;
   if (NOTIFY_SOCKET === undefined || NOTIFY_SOCKET === '') return;

@@ -91,12 +91,7 @@ export function flushToDisk(path: string): void {
   }
 }
 
-/**
- * Gives a file a new name with a hard link if the file system supports it, or else renames it. Unlike a rename, a link never replaces a file
- * that another program has just created.
- *
- * @returns whether the name wasn't taken
- */
+/** Renames a file. A hard link, where supported, never replaces a file that was just created. @returns whether the name wasn't taken */
 export function giveName(from: string, to: string): boolean {
   try {
     linkSync(from, to);
