@@ -16,19 +16,15 @@ import type { Ports, RevokeOptions } from './ports.ts';
 import { invalidField, notFound, Problem, type Quota } from './problem.ts';
 
 /**
- * Returns the digest that's stored instead of a key value or session ID. One round of SHA-256 is enough, because these secrets are random
- * and too long to guess. A salt would make it impossible to find the digest in an index.
+ * One round of SHA-256 is enough for a key value or session ID, because these are random and too long to guess. With a salt, no index could
+ * find the digest.
  */
 export function toDigest(secret: string): Digest {
   return hash('sha256', secret, 'hex');
 }
 
-/** Creates a key in the viewer's own scope. Only the response contains the key value; storage has its digest. */
-export async function createApiKey(
-  ports: Ports,
-  { viewer, actor }: SignedInCaller,
-  { name, expiration, timeZone }: CreateApiKey,
-): Promise<{ apiKey: ApiKey; keyValue: string }> {
+/** Creates a key in the viewer's own scope. Storage has only the digest of its value. */
+export async function createApiKey(ports: Ports, { viewer, actor }: SignedInCaller, { name, expiration, timeZone }: CreateApiKey) {
   const { owningScope } = scopeFor(viewer);
   if (!owningScope)
     throw new Problem('forbidden', 'Select an account or partner first. The key will have access only to that account or partner.');
@@ -68,7 +64,7 @@ function tooManyKeys(max: number): Problem {
 
 const readBatchSize = 1_000;
 
-/** Returns the newest visible keys whose name contains a text, and the number of all matches. @param limit null for no limit */
+/** Returns the newest keys whose name contains a text, and the number of all. @param limit null for no limit */
 export async function listApiKeys(
   { stores: { apiKeys: store } }: Ports,
   visibility: KeyVisibility,
@@ -113,7 +109,6 @@ export async function showApiKey(ports: Ports, viewer: Viewer, id: string, timeZ
   return { ...details, usage, activity: events, today };
 }
 
-/** Returns a key that was revoked, with the event of its end, if the audit log still has it, and the newest events that the viewer can see. */
 export async function showRevokedApiKey({ stores }: Ports, viewer: Viewer, id: string) {
   const scope = scopeFor(viewer);
   const apiKey = await stores.apiKeys.findRevoked(scope.apiKeys, id);
@@ -166,9 +161,7 @@ export async function revokeApiKey(
   return apiKey;
 }
 
-/**
- * Revokes the keys that the viewer can see, in one transaction. `gone` lists the other IDs, including keys that someone else revoked first.
- */
+/** Revokes keys in one transaction. `gone` lists those that the viewer can't see, or that someone else revoked first. */
 export async function revokeApiKeys(
   ports: Ports,
   { viewer, actor }: Caller,
@@ -203,7 +196,7 @@ function revokeFound(
   return wakingFor(ports, cancelQueuedCalls, ports.stores.apiKeys.revoke(ids, { cancelQueuedCalls, at: ports.clock.now() }, events));
 }
 
-/** Reports that calls may be left to cancel once some work is done. */
+/** Reports after the work that it may have left calls to cancel. */
 export async function wakingFor<Result>(ports: Ports, cancelling: CancelQueuedCalls, work: Promise<Result>): Promise<Result> {
   const result = await work;
   if (cancelling === 'soon') ports.onCallsLeft();
@@ -214,10 +207,7 @@ export function identifyApiKey(ports: Ports, viewer: Caller['viewer'], digest: D
   return ports.stores.apiKeys.findByDigest(scopeFor(viewer).apiKeys, digest);
 }
 
-/**
- * @property allowed the last address that was allowed. Most keys are always used from the same address, and comparing it with 50 networks
- * takes 1 µs
- */
+/** @property allowed the last such address. Most keys are always used from one, and comparing it with 50 networks takes 1 µs */
 type Parsed = { networks: readonly Network[]; allowed: string | undefined };
 const parsedLimits = new WeakMap<KeyLimits, Parsed>();
 
@@ -251,10 +241,7 @@ export function toQuota(limits: KeyLimits | null, placedToday: number | null, at
   return { callsPerDay, left: Math.max(0, callsPerDay - placedToday), resetsIn };
 }
 
-/**
- * Changes the limits of a key that the caller could also revoke. This takes effect at the next request, in every process: see
- * storage/keys/authorization.ts. A daily call limit counts from when it's set. If nothing changes, nothing is recorded.
- */
+/** Changes the limits of a key that the caller could also revoke, with the same effect at the next request. */
 export async function changeApiKey(ports: Ports, { viewer, actor }: Caller, id: string, change: ChangeApiKey): Promise<ApiKey> {
   const store = ports.stores.apiKeys;
   const apiKey = await findKeyToChange(ports, viewer, id);
@@ -293,7 +280,6 @@ function concurrentChange(): Problem {
   );
 }
 
-/** Finds a key, and waits until what was read is in effect on all nodes of the database. @throws Problem `not-found` */
 async function findKeyToChange({ stores }: Ports, viewer: Caller['viewer'], id: string): Promise<ApiKey> {
   const [apiKey] = await stores.apiKeys.findAll(scopeFor(viewer).apiKeys, [id]);
   if (!apiKey) throw notFound('API key');

@@ -15,12 +15,12 @@ export const maxPause = Duration.fromObject({ days: 7 });
 /** How often cores record the time, in ms. */
 const recordEvery = 60_000;
 
-/** Why a clock can't be trusted: how far it's ahead, in ms, of a time that a core has recorded, or of the database server's clock. */
+/** @property aheadBy in ms, of the latest recorded time or of the database server's clock */
 type ClockDoubt = { than: 'recorded' | 'server'; at: Millis; aheadBy: number };
 
 /**
- * Returns why a clock can't be trusted; null if it can. With a clock that's too far ahead, no calls are ended and no data is erased,
- * because neither can be undone. A clock that's behind only delays both.
+ * With a clock that's too far ahead, no calls are ended and no data is erased, because neither can be undone. A clock that's behind only
+ * delays both.
  */
 export function findDoubt({ newestAt, serverAt }: Awaited<ReturnType<ClockStore['read']>>, now: Millis): ClockDoubt | null {
   if (serverAt !== null && now > serverAt + clockSkew.toMillis()) return { than: 'server', at: serverAt, aheadBy: now - serverAt };
@@ -28,7 +28,6 @@ export function findDoubt({ newestAt, serverAt }: Awaited<ReturnType<ClockStore[
   return null;
 }
 
-/** Says what's wrong with the clock, and what to do. */
 export function describeDoubt({ than, at, aheadBy }: ClockDoubt, { adminCommand }: Pick<Ports, 'adminCommand'>): string {
   const what = `This machine's clock is ${formatDuration(aheadBy)} ahead of`;
   const held = 'No calls will be dialed or ended, and nothing will be erased, until you correct';
@@ -50,10 +49,7 @@ export type ClockWatch = {
   doubt(): ClockDoubt | null;
 };
 
-/**
- * Watches a clock. @param onChange called with the reason when the clock can no longer be trusted, and with null when it can be trusted
- * again
- */
+/** @param onChange called when the clock can no longer be trusted, and with null when it can be again */
 export function watchClock(store: ClockStore, onChange: (doubt: ClockDoubt | null) => void): ClockWatch {
   let doubt: ClockDoubt | null = null;
   const never = { from: Number.POSITIVE_INFINITY, until: Number.NEGATIVE_INFINITY };
@@ -79,18 +75,13 @@ export function watchClock(store: ClockStore, onChange: (doubt: ClockDoubt | nul
   };
 }
 
-/** @throws Problem `conflict` if nothing may be ended or erased with this clock */
+/** @throws Problem `conflict` */
 export async function requireTrustedClock(ports: Ports): Promise<void> {
   const doubt = findDoubt(await ports.stores.clock.read(), ports.clock.now());
   if (doubt) throw new Problem('conflict', describeDoubt(doubt, ports));
 }
 
-/**
- * Records that an administrator has confirmed the clock, however far ahead it is.
- *
- * @returns the confirmed time
- * @throws Problem `conflict` if PostgreSQL's clock contradicts it
- */
+/** Records that an administrator has confirmed the clock. @throws Problem `conflict` if PostgreSQL's clock contradicts it */
 export async function acceptClock(ports: Ports, actor: Actor): Promise<Millis> {
   const { clock, activity } = ports.stores;
   const now = ports.clock.now();

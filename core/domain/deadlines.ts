@@ -1,11 +1,11 @@
 import { Duration } from 'luxon';
 
 /**
- * All in milliseconds. A key-authenticated request gets a response within `answer`, with 503 if necessary, because a client that hangs
- * can't help its own caller. The time that the client takes to send the body doesn't count. A 503 to such a request means that nothing was
- * changed; elsewhere, its detail says if something was. To make sure of that in time, a statement starts only if at least `statement`
- * remains, and waits at most `lock` for a lock. If a statement that was sent has no result by the deadline, the connection is closed without
- * a response. `statement` and the time for a connection (storage/engine/postgres/postgres-connection.ts) together must not exceed `answer`.
+ * In ms. A key-authenticated request gets a response within `answer`, with 503 if necessary, because a client that hangs can't help its own
+ * caller. The time that the client takes to send the body doesn't count. A 503 to such a request means that nothing was changed; elsewhere,
+ * its detail says if something was. So a statement starts only if at least `statement` remains, and waits at most `lock` for a lock. If one
+ * that was sent has no result by the deadline, the connection is closed without a response. `statement` and the time for a connection
+ * (storage/engine/postgres/postgres-connection.ts) together must not exceed `answer`.
  */
 export const deadlines = { answer: 5_500, statement: 3_000, lock: 2_500 } as const;
 

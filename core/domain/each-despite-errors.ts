@@ -1,8 +1,4 @@
-/**
- * Runs work for one item after the other. An error with one item must not hold up the others.
- *
- * @throws the first error, after trying all items, or immediately if the signal stops the work
- */
+/** Works on one item after the other. @throws the first error, after trying all items, or immediately if the signal stops the work */
 export async function eachDespiteErrors<Item>(
   items: readonly Item[],
   signal: AbortSignal,

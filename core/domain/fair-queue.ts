@@ -1,4 +1,4 @@
-/** Those who wait together, widest first: networks within networks, or one key, user or lane. Its last name is unique. */
+/** Widest first: networks within networks, or one key, user or lane. Its last name is unique. */
 type Share = readonly string[];
 
 type Limits = {
@@ -16,12 +16,12 @@ type Result = 'turn' | 'full' | 'late';
 type StartTimer = (run: () => void, ms: number) => Disposable;
 
 type Waiting = { share: Share; since: number; end(result: Result): void };
-/** The waiting members of one share: since when they have been waiting, and when the share had its last turn (0 if that's forgotten). */
+/** @property served when the share had its last turn; 0 if that's forgotten */
 type Group = { name: string; since: number; served: number; size: number; parts: Map<string, Group>; members: Waiting[] };
 
-/** The number of turned-away shares to remember: about 5 MB, or ten seconds of two thousand attempts per second. */
+/** Shares to remember: about 5 MB, or ten seconds of two thousand attempts per second. */
 const maxTurnedAway = 20_000;
-/** The number of shares to remember that have had a turn. Each turn adds a few. */
+/** Each turn adds a few. */
 const maxServed = 2_000;
 
 /**
@@ -71,12 +71,7 @@ export class FairQueue {
     for (const max = this.#limits.waiting?.() ?? this.length; this.length > max; ) this.#turnAway();
   }
 
-  /**
-   * Starts the one whose turn it is.
-   *
-   * @param mayStart whether one of this (widest) share may start now
-   * @returns the name of its widest share; null if no one may start
-   */
+  /** @param mayStart whether one of this (widest) share may start now @returns the widest share of who has started; null if no one may */
   startNext(mayStart?: (name: string) => boolean): string | null {
     const widest = first(this.#root, mayStart);
     if (!widest) return null;
@@ -102,7 +97,7 @@ export class FairQueue {
     }
   }
 
-  /** Turns away the newest of the largest share, and of the largest within it. */
+  /** Takes the newest of the largest share, and of the largest within it. */
   #turnAway(): void {
     let group = this.#root;
     for (let part = largest(group); part; part = largest(group)) group = part;
@@ -148,9 +143,7 @@ export class FairQueue {
 
 /**
  * Returns a function that starts the next in one of two queues: those in `urgent` first, but never more than `maxInARow` of them while
- * someone waits in `other`.
- *
- * @returns whether someone has started
+ * someone waits in `other`. It returns whether someone has started.
  */
 export function inOrder(urgent: FairQueue, other: FairQueue, maxInARow: number): () => boolean {
   let inARow = 0;
@@ -166,12 +159,10 @@ function createGroup(name: string, since = 0, served = 0): Group {
   return { name, since, served, size: 0, parts: new Map(), members: [] };
 }
 
-/** Groups take turns in this order. */
 function order({ since, served }: Group): number {
   return Math.max(since, served);
 }
 
-/** Returns the part whose turn it is. */
 function first({ parts }: Group, mayStart?: (name: string) => boolean): Group | undefined {
   let best: Group | undefined;
   for (const part of parts.values()) if ((!best || order(part) < order(best)) && (!mayStart || mayStart(part.name))) best = part;

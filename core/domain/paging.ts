@@ -8,14 +8,13 @@ import { Problem } from './problem.ts';
 /** A page of items. `nextCursor` is null on the last page. */
 export type Page<Item> = { items: Item[]; nextCursor: string | null };
 
-/** The number of all matches, up to a maximum. */
 export type Total = { total: number; totalIsMore: boolean };
 
 export function capTotal(count: number): Total {
   return { total: Math.min(count, limits.countedMatches), totalIsMore: count > limits.countedMatches };
 }
 
-/** Adds the total to a page, and counts only if the list is longer than this page. @param count counts matches up to a maximum */
+/** Counts only if the list is longer than this page. @param count counts up to `max` */
 export async function withTotal<Item>(
   page: Page<Item>,
   cursor: string | null,
@@ -49,12 +48,10 @@ export function invalidCursor(): Problem {
   return new Problem('malformed-request', 'Invalid query parameter cursor: pass the nextCursor from the previous page.');
 }
 
-/** Cursors of a list in the order of its items' IDs. */
 export function idCursors(list: string): Cursors<string> {
   return cursors(list, identifierSchema);
 }
 
-/** A position in a list that's ordered by time and ID. */
 export type TimePosition = { at: Millis; id: string };
 
 const time = z.int().min(0).max(8.64e15).transform(instant);
@@ -63,7 +60,6 @@ export function timeCursors(list: string): Cursors<TimePosition> {
   return cursors(list, z.object({ at: time, id: identifierSchema }));
 }
 
-/** A position in a list that's ordered by phone number and ID. */
 export type PhonePosition = { phone: string; id: string };
 
 export const phoneCursors: Cursors<PhonePosition> = cursors(
@@ -71,7 +67,7 @@ export const phoneCursors: Cursors<PhonePosition> = cursors(
   z.object({ phone: z.string().regex(/^\+\d{1,15}$/), id: identifierSchema }),
 );
 
-/** Reads a page. @param read reads this many rows: one more than a page has, to find out whether there's a next page */
+/** @param read reads one row more than a page has, to find out whether there's a next page */
 export async function readPage<Item, Position>(
   list: Cursors<Position>,
   { cursor, size }: { cursor: string | null; size: number },

@@ -6,7 +6,7 @@ export const unauthorizedDetail = 'This request needs valid credentials.';
 /** A key's remaining calls for the day, which ends in `resetsIn` seconds. */
 export type Quota = { callsPerDay: number; left: number; resetsIn: number };
 
-/** A refusal with a code from the fixed list. The caller sees the detail, but only the log contains the cause. */
+/** The caller sees the detail, but only the log contains the cause. */
 export class Problem extends Error {
   readonly code: ProblemCode;
   readonly errors: readonly FieldError[] | undefined;
@@ -74,10 +74,7 @@ export function invalidField(path: string, message: string): Problem {
   return new Problem('invalid', message, { errors: [{ path, message }] });
 }
 
-/**
- * Returns the code that Node and the database drivers add to their errors, such as `ENOENT` or `23505`; empty if the error doesn't have a
- * code.
- */
+/** Returns the code that Node and the database drivers add to their errors, such as `ENOENT` or `23505`; empty if there's none. */
 export function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 }

@@ -13,10 +13,7 @@ export async function recordExport(ports: Ports, caller: SignedInCaller, { list,
   await recordListExport(ports, caller, list, `${list} (${rows} rows)`);
 }
 
-/**
- * Records that the core is about to send a list as a file. This is recorded before the export, because even an incomplete export reveals
- * data.
- */
+/** Call this before the export, because even an incomplete one reveals data. */
 export async function recordListExport(ports: Ports, { viewer, actor }: SignedInCaller, list: string, name: string): Promise<void> {
   const subject = { kind: 'list', id: list, name } as const;
   await ports.stores.activity.record(auditEvent(ports, actor, 'list.exported', subject, scopeFor(viewer).owningScope));
@@ -35,7 +32,7 @@ export async function listActivity(
   return withTotal(page, cursor, (max) => ports.stores.activity.count(scopeFor(viewer).activity, filter, max));
 }
 
-/** How many events one request searches, and how many it reads at a time. The next page continues where it has stopped. */
+/** How many events one request searches. The next page continues where it has stopped. */
 const searched = { events: 20_000, atOnce: 1_000 };
 
 /** @param search a part of a name, a detail or an address, or a whole ID; empty for all events */

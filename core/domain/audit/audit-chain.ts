@@ -6,7 +6,6 @@ import type { AuditChainStore, Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { auditEvent } from './audit.ts';
 
-/** Returns the hash of an event and the hash before it: SHA-256, in hexadecimal. */
 export function chainHash(before: string, seq: number, fields: ChainedEvent['fields']): string {
   return hash('sha256', JSON.stringify([before, seq, ...fields]), 'hex');
 }
@@ -71,7 +70,7 @@ function follows(before: string, { seq, fields, hash: own }: ChainedEvent): bool
 const newestSeq = (seals: readonly Seal[]) => Math.max(0, ...seals.map(({ seq }) => seq));
 const describeSealMismatch = (seq: number) => `Event ${seq} doesn't match the seal.`;
 
-/** An age-based deletion: all events up to `last`, as recorded by the event with the number `recordedAs`. */
+/** An age-based deletion of all events up to `last`. @property recordedAs the number of the event that records it */
 type Pruning = { last: Seal; recordedAs: number };
 
 /** Returns the subject of a pruning event. Its ID is the hash of the last deleted event. */
@@ -142,12 +141,7 @@ function brokenChain(seq: number, adminCommand: string): Problem {
   );
 }
 
-/**
- * Deletes events older than this many days. Before the first deletion, chains an event that records it, with the hash of the last event to
- * delete.
- *
- * @returns the number of deleted events
- */
+/** Before it deletes anything, chains an event that records the deletion, with the hash of its last event. @returns the number of events */
 export async function pruneAudit(ports: Ports, actor: Actor, days: number, signal?: AbortSignal): Promise<number> {
   const { auditChain, activity } = ports.stores;
   const prunable = await findPrunable(ports, days);

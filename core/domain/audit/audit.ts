@@ -32,7 +32,7 @@ export function describeChange(values: Readonly<Record<string, readonly [before:
   return changed.map(([what, [before, after]]) => `${what}: ${before} → ${after}`).join('; ') || undefined;
 }
 
-/** Returns an event about a user or a session. A session is named after its user, because it has no name and its ID isn't recorded. */
+/** A session is named after its user, because it has no name and its ID isn't recorded. */
 export function userEvent(ports: Ports, actor: Actor, action: AuditAction, user: User, kind: 'user' | 'session' = 'user'): AuditEvent {
   return auditEvent(ports, actor, action, { kind, id: user.id, name: user.name }, toOwningScope(user));
 }
@@ -44,12 +44,12 @@ export function toOwningScope(user: User): OwningScope | null {
 }
 
 /**
- * What a user adds in the console stays: rows of their own, or at least an audit event. So each user can do this many of the things below
- * per hour, in all sessions and on all cores together. It's more than a person does by hand; `admin import` has no limit.
+ * The maximum of the changes below per user and hour, in all sessions and on all cores together, because what a user adds stays: rows of its
+ * own, or at least an audit event. It's more than a person does by hand; `admin import` has no limit.
  */
 export const changesPerHour = 200;
 
-/** The changes that count. What ends something or protects someone always works, such as revoking, disabling, deleting and opting out. */
+/** What ends something or protects someone always works, such as revoking, disabling, deleting and opting out. */
 const counted: ReadonlySet<string> = new Set<AuditAction>([
   ...(['partner.added', 'partner.changed', 'account.added', 'account.changed', 'campaign.added', 'campaign.changed'] as const),
   ...(['user.added', 'user.changed', 'user.enabled', 'password.reset', 'api-key.created', 'api-key.limited'] as const),
@@ -58,8 +58,8 @@ const counted: ReadonlySet<string> = new Set<AuditAction>([
 ]);
 export const countedActions = [...counted];
 
-/** Returns the budget that an event of a signed-in user needs; null if it needs none. */
-export function budgetFor({ randomness, clock }: Ports, action: AuditAction): Budget | null {
+/** Null if the action doesn't count. */
+function budgetFor({ randomness, clock }: Ports, action: AuditAction): Budget | null {
   if (!counted.has(action)) return null;
   const since = plus(clock.now(), -oneHour);
   return { since, lowestId: randomness.idsAround(since).lowestId };

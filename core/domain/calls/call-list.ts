@@ -10,10 +10,10 @@ import type { CallScope, CountOfCampaign, Ports } from '../ports.ts';
 import { notFound, Problem } from '../problem.ts';
 import { chartDays, type Day, type DayRange, firstDayStart, groupByDay, listDays, rangeEnd } from './days.ts';
 
-/** A viewer's request for a list of calls. @property campaignId null for all campaigns in scope */
+/** @property campaignId null for all campaigns in scope */
 type CallQuery = { campaignId: string | null; cursor: string | null; filter: CallFilter };
 
-/** Lists the calls of a campaign, or of all campaigns in scope. The list includes outcomes, so key-authenticated requests can't read it. */
+/** The list includes outcomes, so key-authenticated requests can't read it. */
 export async function listCalls(ports: Ports, viewer: Viewer, query: CallQuery, turn: Turn): Promise<FoundPage & Total> {
   const scope = await toCallScope(ports, viewer, query.campaignId);
   await requireKey(ports, viewer, query.filter);
@@ -55,7 +55,7 @@ async function countTotal(ports: Ports, scope: CallScope, { cursor, filter }: Ca
   return { total: Math.max(total, seen), totalIsMore };
 }
 
-/** Returns one part of an export. The caller reads each part in a new turn. */
+/** The caller reads each part of an export in a new turn. */
 export async function findCallsToExport(ports: Ports, viewer: Viewer, query: CallQuery, turn: Turn): Promise<Page<ListedCall>> {
   const scope = await toCallScope(ports, viewer, query.campaignId);
   await requireKey(ports, viewer, query.filter);
@@ -131,7 +131,7 @@ export async function summarizeCalls(ports: Ports, viewer: Viewer, campaignId: s
   return { days: days.map(({ day, counts }) => ({ day, ...groupByOutcome(counts) })), countedBackTo };
 }
 
-/** Counts calls like {@link summarizeCalls}, for each campaign on a page of the viewer's campaigns. */
+/** Does the same for each campaign on a page of the viewer's campaigns. */
 export async function summarizeAllCalls(ports: Ports, viewer: Viewer, page: ListFilter, query: ChartQuery, turn: Turn) {
   const campaigns = await listCampaigns(ports, viewer, page);
   const ids = campaigns.items.map(({ id }) => id);
@@ -177,16 +177,13 @@ async function readStoredCounts(
     : (await stores.callList.summary(campaignId, firstDayStart(days))).map((count) => ({ ...count, campaignId }));
 }
 
-/** Returns the start of a chart. Without a range, or if it's too long, a chart shows only the newest days. */
+/** Without a range, or if it's too long, a chart shows only the newest days. */
 function chartStart({ randomness }: Ports, { placed }: CallFilter, days: readonly Day[]): InstantRange {
   const from = firstDayStart(days);
   return placed.from !== null && placed.from.at >= from ? placed : { ...placed, from: rangeEnd(randomness, from) };
 }
 
-/**
- * Reads calls and counts them, newest first, until it runs out of time. The stored counts don't cover older days, and can't be filtered by
- * key or search.
- */
+/** Counts newest first until it runs out of time. The stored counts don't cover older days, and can't be filtered by key or search. */
 async function countByReading({ stores }: Ports, ids: readonly string[], filter: CallFilter, turn: Turn) {
   const counts: CountOfCampaign[] = [];
   for (let cursor: string | null = null; ; ) {
@@ -203,7 +200,7 @@ function groupByOutcome(counts: readonly CallCount[]): CallsByOutcome {
   return { states: sumBy(counts, ({ state }) => state), ...(Object.keys(answeredBy).length > 0 && { answeredBy }) };
 }
 
-/** Adds up the calls of each name, and omits names without calls. */
+/** Omits names without calls. */
 function sumBy(counts: readonly CallCount[], name: (count: CallCount) => string | null): Record<string, number> {
   const sums = new Map<string, number>();
   for (const count of counts) {

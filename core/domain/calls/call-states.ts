@@ -105,12 +105,11 @@ export function stageAfter(event: Exclude<CallEvent, 'outcome'>, from: Stage): S
   return transition.to;
 }
 
-/** Returns the rows for an event. Each stage is in the `from` of at most one of these rows. */
+/** Each stage is in the `from` of at most one of these rows. */
 export function transitionsFor(event: CallEvent): Row[] {
   return transitions.filter((row) => row.event === event);
 }
 
-/** Returns the stages at which an event can happen. */
 export function stagesBefore(event: CallEvent): Stage[] {
   return transitionsFor(event).flatMap(({ from }) => from);
 }
@@ -123,7 +122,6 @@ export function isHandoffStage(stage: Stage): stage is HandoffStage {
   return handoffStages.some((handoff) => handoff === stage);
 }
 
-/** How a provider reports that a call ended. */
 export type Conclusion = {
   state: OutcomeState;
   detail: string | null;

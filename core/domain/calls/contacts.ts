@@ -5,7 +5,7 @@ import { oneDay, plus } from '../instant.ts';
 import type { Actor, AuditEvent } from '../model.ts';
 import type { Clock, Ports, RetentionStore } from '../ports.ts';
 
-/** Returns everything that's stored about the person with this phone number, for a request under Article 15 of the GDPR. */
+/** For a request under Article 15 of the GDPR. */
 export async function exportContact(ports: Ports, actor: Actor, phone: string) {
   const calls = await ports.stores.contacts.findCalls(phone);
   const entries = await ports.stores.doNotCall.entriesFor(phone);
@@ -14,8 +14,8 @@ export async function exportContact(ports: Ports, actor: Actor, phone: string) {
 }
 
 /**
- * Erases a person's data, for a request under Article 17 of the GDPR: cancels queued calls, and erases what retention would erase later.
- * `dialing` counts the calls in progress, which aren't erased until they've ended.
+ * For a request under Article 17 of the GDPR: cancels queued calls, and erases what retention would erase later. `dialing` counts the calls in
+ * progress, which aren't erased until they've ended.
  */
 export async function eraseContact(ports: Ports, actor: Actor, phone: string) {
   const calls = await ports.stores.contacts.findCalls(phone);
@@ -24,29 +24,19 @@ export async function eraseContact(ports: Ports, actor: Actor, phone: string) {
   return { erased, cancelled, dialing: calls.length - erased };
 }
 
-/**
- * Deletes a number from all do-not-call lists. Erasing a contact doesn't do this automatically, because someone who asked not to be called
- * must not be called again.
- *
- * @returns the number of entries
- */
+/** Erasing a contact doesn't do this, because someone who asked not to be called must not be called again. @returns the number of entries */
 export async function forgetDoNotCall(ports: Ports, actor: Actor, phone: string): Promise<number> {
   const subject = { kind: 'do-not-call', id: ports.randomness.id(), name: 'Erased on request' } as const;
   return ports.stores.doNotCall.forget(phone, auditEvent(ports, actor, 'do-not-call.lifted', subject, null));
 }
 
-/**
- * Describes the request without the number, or anything that could be compared with it, because the audit log must not keep erased data.
- */
+/** Has nothing that could be compared with the number, because the audit log must not keep erased data. */
 function contactEvent(ports: Ports, actor: Actor, action: AuditAction, calls: number): AuditEvent {
   const subject = { kind: 'contact', id: ports.randomness.id(), name: `${calls} calls` } as const;
   return auditEvent(ports, actor, action, subject, null);
 }
 
-/**
- * Erases the contact data of calls that ended more than `days` ago, but keeps their states, and records an audit event. @returns the number
- * of calls
- */
+/** Erases the contact data of calls that ended more than `days` ago, but keeps their states. @returns the number of calls */
 export async function eraseOldContacts(ports: Ports, actor: Actor, days: number, signal?: AbortSignal): Promise<number> {
   let erased = 0;
   try {
@@ -63,7 +53,7 @@ export async function eraseOldContacts(ports: Ports, actor: Actor, days: number,
   return erased;
 }
 
-/** Deletes counts that are too old for any chart in any time zone. @returns the number of counts */
+/** Deletes counts that are too old for any chart in any time zone. */
 export function forgetOldCounts(store: RetentionStore, clock: Clock, signal?: AbortSignal): Promise<number> {
   return store.forgetCounts(plus(clock.now(), -(limits.chartDays + 1) * oneDay), signal);
 }

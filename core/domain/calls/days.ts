@@ -4,11 +4,8 @@ import { instant, type Millis } from '../instant.ts';
 import type { InstantRange, RangeEnd } from '../model.ts';
 import type { Randomness } from '../ports.ts';
 
-/** A calendar day, as YYYY-MM-DD, and its first instant. */
+/** A calendar day and its first instant. */
 export type Day = { day: string; from: Millis };
-
-/** A count for the quarter-hour that begins at `quarterAt`. */
-type Quarter = { quarterAt: Millis };
 
 /** Returns the days of a chart, oldest first: today in that time zone, and the days before it. */
 export function chartDays(now: Millis, timeZone: string): Day[] {
@@ -18,10 +15,7 @@ export function chartDays(now: Millis, timeZone: string): Day[] {
 /** Days in a time zone as YYYY-MM-DD, both included. If one is missing, the range is open at that end. */
 export type DayRange = { from?: string | undefined; to?: string | undefined; timeZone: string };
 
-/**
- * Returns the days of a chart for a range: only its last days if it's too long for a chart, and the same days as {@link chartDays} if
- * there's no range.
- */
+/** Returns the last days of a range that's too long for a chart, and {@link chartDays} without a range. */
 export function listDays(now: Millis, { from, to, timeZone }: DayRange): Day[] {
   const today = localDay(now, timeZone);
   const last = to ?? (from !== undefined && from > today ? from : today);
@@ -56,7 +50,10 @@ export function firstDayStart([first]: readonly Day[]): Millis {
 }
 
 /** Groups counts by day. Counts from the future, which come from a clock that was ahead, are added to the last day. */
-export function groupByDay<Count extends Quarter>(days: readonly Day[], counts: readonly Count[]): { day: string; counts: Count[] }[] {
+export function groupByDay<Count extends { quarterAt: Millis }>(
+  days: readonly Day[],
+  counts: readonly Count[],
+): { day: string; counts: Count[] }[] {
   const grouped = Map.groupBy(counts, ({ quarterAt }) => days.findLast(({ from }) => from <= quarterAt)?.day);
   return days.map(({ day }) => ({ day, counts: grouped.get(day) ?? [] }));
 }

@@ -45,13 +45,13 @@ export const dialingLimits = {
   life: Duration.fromObject({ days: 30 }),
 };
 
-/** Returns until when a waiting call may be dialed: without `notAfter`, for as long as a call lives after it was first due. */
+/** Without `notAfter`, a call may be dialed for as long as it lives after it was first due. */
 export function latestDialing(call: { placedAt: Millis; notBefore: Millis | null; notAfter: Millis | null }): Millis {
   const firstDueAt = instant(Math.max(call.placedAt, call.notBefore ?? 0));
   return call.notAfter ?? plus(firstDueAt, dialingLimits.life.toMillis());
 }
 
-/** Decides whether to hand off a newly claimed call, or to settle it without a hand-off. */
+/** Hands a newly claimed call off, or settles it without a hand-off. */
 export function nextStep(call: ClaimedCall, provider: Provider, now: Millis): 'hand-off' | Settlement {
   if (call.handoff === 'taken') return conclude(call, provider, now);
   // If the first attempt is in the future, a clock that was ahead has been set back, and no one knows how long ago the attempt was. The
@@ -96,12 +96,7 @@ function conclude(call: ClaimedCall, provider: Provider, now: Millis): Settlemen
   return { event: 'outcome', to: state, ...ending };
 }
 
-/**
- * Decides what happens to a call after its hand-off. To make sure that no one is called twice, a hand-off whose response was lost is
- * repeated only if the provider deduplicates.
- *
- * @param random returns a number from 0 to 1, evenly distributed
- */
+/** @param random returns a number from 0 to 1, evenly distributed */
 export function toSettlement(call: ClaimedCall, result: HandoffResult, provider: Provider, now: Millis, random: () => number): Settlement {
   switch (result.kind) {
     case 'taken': {
@@ -136,10 +131,7 @@ function ended(event: EndingEvent, call: ClaimedCall, detail: string, endedAt: M
   return { event, to: stageAfter(event, call.handoff), detail, endedAt, durationSeconds: null };
 }
 
-/**
- * Whether the next attempt would be too late. Returns false if the lease is over, because the clock may have jumped ahead. The next claim
- * then decides.
- */
+/** Whether the next attempt would be too late. If the lease is over, the clock may have jumped ahead, so the next claim decides. */
 function isTooLate(call: ClaimedCall, dueAt: Millis, now: Millis): boolean {
   return now < call.leaseUntil && dueAt > endOfWindow(call);
 }
@@ -157,17 +149,14 @@ export function retryDelay(attempt: number, random: () => number): number {
   return 100 + Math.floor(random() * ceiling);
 }
 
-/** Ends calls that no dialer has ended in time, so that their retention periods begin. @returns the number of calls */
+/** Lets retention periods of calls begin that no dialer has ended in time. @returns the number of calls */
 export async function endOverdueCalls(store: DialingStore, clock: Clock, signal?: AbortSignal): Promise<number> {
   const now = clock.now();
   await store.recoverFromClockStep(now, false, signal);
   return (await store.lapse(now, signal)) + (await store.endForgotten(now, signal));
 }
 
-/**
- * Records the outcome that a provider reports, no matter how late. A repeated report succeeds but changes nothing, because the first
- * outcome is kept.
- */
+/** Records an outcome no matter how late. A repeated report succeeds, but the first outcome is kept. */
 export async function reportOutcome(ports: Ports, outcome: Outcome): Promise<void> {
   const now = ports.clock.now();
   const conclusion: Conclusion = {
@@ -181,7 +170,6 @@ export async function reportOutcome(ports: Ports, outcome: Outcome): Promise<voi
   if (await report(ports, outcome.handoffId, conclusion, now, outcome.optOut)) ports.onOutcome(outcome.state);
 }
 
-/** Adds the number of a call to the do-not-call list as an outcome with an opt-out does, but without an outcome. */
 export async function reportOptOut(ports: Ports, handoffId: string): Promise<void> {
   await report(ports, handoffId, null, ports.clock.now(), true);
 }
@@ -225,7 +213,6 @@ export const troubleLimits = {
   noted: Duration.fromObject({ minutes: 3 }),
 };
 
-/** Counts the calls that are due, and those that wait, by what they wait for. */
 export async function readQueue({ clock, stores }: Pick<Ports, 'clock' | 'stores'>) {
   const now = clock.now();
   const { waiting, oldestDueAt } = await stores.dialing.queue(now);
@@ -238,7 +225,7 @@ export async function readQueue({ clock, stores }: Pick<Ports, 'clock' | 'stores
   };
 }
 
-/** Returns the longest-lasting problem with the provider that a core has reported recently. It's shown to operators and users. */
+/** Returns the longest-lasting trouble that a core has reported recently. */
 export function findDialerTrouble({ clock, stores }: Ports): Promise<DialerTrouble | null> {
   return stores.dialing.findTrouble(plus(clock.now(), -troubleLimits.noted.toMillis()));
 }

@@ -20,7 +20,7 @@ export type PlacedCall = {
 };
 export type CancelledCall = { requestId: string; contactId: string; campaignId: string; cancelledAt: Millis };
 
-/** Places a call. A repeated request ID returns the call that was placed first. */
+/** A repeated request ID returns the call that was placed first. */
 export async function placeCall(ports: Ports, caller: KnownKeyCaller, campaignId: string, input: PlaceCall): Promise<PlacedCall> {
   const at = ports.clock.now();
   const contactId = ports.randomness.id();

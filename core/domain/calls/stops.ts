@@ -12,11 +12,9 @@ import { findVisible } from '../protection/rules.ts';
 type Stopped = { stop: DialingStop; isNew: boolean; queuedCalls: number; withProvider: number };
 
 /**
- * Stops dialing for the server, a partner, an account or a campaign. Once this returns, no call of that scope leaves any core until dialing
- * is resumed. Stopping what's already stopped returns the stop that's there.
+ * Once this returns, no call of the scope leaves any core until dialing is resumed.
  *
- * @param rest passes time while the provider has yet to respond
- * @throws Problem `unavailable` if the scope is stopped, but a claim that might not have seen it is still running. Stopping it again finds out
+ * @throws Problem `unavailable` as {@link StopStore} does. Stopping it again finds out
  */
 export async function stopDialing(
   ports: Ports,
@@ -43,7 +41,7 @@ export async function stopDialing(
   return { ...result, ...(await ports.stores.stops.count(result.stop)) };
 }
 
-/** Lists the stops that apply to something that the viewer can see, including those of the whole partner and server. */
+/** Includes stops of the whole partner and server. */
 export async function listStops(ports: Ports, viewer: Caller['viewer']): Promise<DialingStop[]> {
   const access = findAccess(viewer);
   return access ? ports.stores.stops.list(access) : [];

@@ -26,7 +26,7 @@ import { invalidField, notFound, Problem } from '../problem.ts';
 import { selectTenancy } from '../sign-in/sessions.ts';
 import { type DirectoryAccess, scopeFor } from './scope.ts';
 
-/** Lists the accounts whose campaigns the viewer can see. The form for a new user shows them. */
+/** Lists the accounts whose campaigns the viewer can see, for the form for a new user. */
 export function listAccounts({ stores }: Ports, viewer: Viewer, filter: ListFilter): Promise<Page<Named>> {
   const read = async (own: ListFilter, rows: number) =>
     (await stores.directory.list('account', scopeFor(viewer).campaigns, null, own, rows)).map(toNamed);
@@ -79,13 +79,11 @@ async function listPage<Item extends Entry>(
 type Entry = Named & { partner?: Named; account?: Named };
 const names = new Intl.Collator('en', { numeric: true });
 
-/** Compares the names of partners, accounts and entries, in this order. */
 function compare(a: Entry, b: Entry): number {
   const compareNames = (one?: Named, other?: Named) => names.compare(one?.name ?? '', other?.name ?? '');
   return compareNames(a.partner, b.partner) || compareNames(a.account, b.account) || compareNames(a, b) || (a.id < b.id ? -1 : 1);
 }
 
-/** Creates the first partner, account and campaign together, and selects the account. */
 export async function setUp(ports: Ports, sessionId: Digest, { viewer, actor }: SignedInCaller, names: Setup): Promise<CreatedSetupView> {
   requireStaff(viewer);
   const [partner, partnerAdded] = add(ports, actor, 'partner', names.partner);
@@ -124,7 +122,7 @@ export async function createCampaign(ports: Ports, { viewer, actor }: Caller, na
   return { ...campaign, account: toNamed(account), partner: account.partner, settings: {} };
 }
 
-/** @returns the new entity, and the event of adding it. What isn't in `owner` is the entity itself */
+/** What isn't in `owner` is the entity itself. */
 function add(ports: Ports, actor: Actor, kind: DirectoryKind, name: string, owner: Partial<OwningScope> = {}): [Named, AuditEvent] {
   const entity = { id: ports.randomness.id(), name };
   const owningScope = { accountId: kind === 'account' ? entity.id : null, partnerId: entity.id, ...owner };
@@ -169,12 +167,7 @@ export async function changeManaged<Kind extends DirectoryKind>(
   return changed;
 }
 
-/**
- * Deletes a partner, account or campaign that nothing belongs to.
- *
- * @returns what was deleted
- * @throws Problem `conflict` that says what belongs to it, or `not-found`
- */
+/** @throws Problem `conflict` that says what belongs to it, or `not-found` */
 export async function deleteManaged<Kind extends DirectoryKind>(
   ports: Ports,
   { viewer, actor }: Caller,
@@ -193,7 +186,7 @@ export async function deleteManaged<Kind extends DirectoryKind>(
   throw new Problem('conflict', `${managed.name} can't be deleted, because it has ${list}.`);
 }
 
-/** Returns what the viewer can manage. @throws Problem `forbidden` for viewers who can't manage accounts */
+/** @throws Problem `forbidden` for viewers who can't manage accounts */
 function toAccess(viewer: Caller['viewer']): DirectoryAccess {
   const { directory } = scopeFor(viewer);
   if (directory.kind === 'nothing')

@@ -24,13 +24,10 @@ type SignedOutUser = { email: string | null; previousEmail: string | null; sessi
 
 /** The number of entities per transaction. Other writers of a SQLite file wait during each one. */
 const entitiesPerStep = 500;
-/**
- * Smaller than `entitiesPerStep`, because each new user needs a password hash first, and an interrupted import computes all hashes of its
- * step before it stops.
- */
+/** Smaller, because each new user needs a password hash, and an interrupted import computes all hashes of its step before it stops. */
 const usersPerStep = 25;
 
-/** An import that stopped between two steps. Everything counted in `soFar` was written, and is kept. */
+/** Everything counted in `soFar` was written, and is kept. */
 export class ImportInterrupted extends Error {
   readonly soFar: ImportResult;
 
@@ -42,9 +39,8 @@ export class ImportInterrupted extends Error {
 }
 
 /**
- * Creates and changes the entities in the file, and nothing else. Users can be moved, disabled and enabled, and get another type, which
- * applies to their keys from the next request; accounts and campaigns can't be moved. Checks as much as possible before the first write,
- * then writes in steps. Importing the same file again changes nothing, or finishes an interrupted import.
+ * Creates and changes the entities in the file, and nothing else. Checks as much as possible before the first write, then writes in steps.
+ * Importing the same file again changes nothing, or finishes an interrupted import.
  *
  * @param pause runs between two steps, so that others can write. If it throws, the import stops
  * @throws Problem if nothing was written
@@ -144,9 +140,8 @@ export const singular = { partners: 'partner', accounts: 'account', campaigns: '
 /**
  * An entity as it will be after the import.
  *
- * @property verb null if a user is only disabled or enabled
- * @property isToggled whether a user is disabled or enabled
- * @property previousEmail the user's earlier email address, if that changes
+ * @property verb null if a user is only disabled or enabled, as `isToggled` says
+ * @property previousEmail null unless it changes
  */
 export type PlannedEntity = {
   entity: ImportedEntity;
@@ -160,10 +155,10 @@ type KindPlan = { kind: ImportKind; planned: PlannedEntity[]; unchanged: number 
 type RequestedEntity = Omit<ImportedEntity, 'id'>;
 type Entities = ReadonlyMap<string, ImportedEntity>;
 
-/** A plan with the file's entities, by external ID: as they are in the database before the import, and as they'll be after it. */
+/** Has the file's entities by external ID: in the database before the import, and after it. */
 type CheckedKind = KindPlan & { before: Entities; after: Entities };
 
-/** @throws Problem `invalid` for an externalId that's neither in the file nor in the database */
+/** @throws Problem `invalid` */
 type Lookup = (path: string, externalId: string) => ImportedEntity;
 
 const noFields = { partnerId: null, accountId: null, email: null, userType: null, disabled: null };
@@ -246,7 +241,7 @@ function isSame(existing: ImportedEntity, requested: ImportedEntity): boolean {
   return fields.every((field) => existing[field] === requested[field]);
 }
 
-/** Returns a lookup for references: first in the file, then in the database. */
+/** Looks references up in the file, then in the database. */
 async function lookupIn(imports: ImportStore, { kind, after }: CheckedKind, externalIds: readonly (string | undefined)[]): Promise<Lookup> {
   const elsewhere = externalIds.filter((externalId) => externalId !== undefined).filter((externalId) => !after.has(externalId));
   const existing = await imports.find(kind, [...new Set(elsewhere)]);

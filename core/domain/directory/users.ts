@@ -26,14 +26,10 @@ import { checkPassword, countTaken, requirePasswordSignIn, requireUntaken } from
 import { notInScope } from './directory.ts';
 import { scopeFor, type UserVisibility } from './scope.ts';
 
-/** How long a user has to change a password that someone else chose. */
 const oneTimePasswordLife = 7 * oneDay;
 export const oneTimePasswordNote = 'This password is shown only once. It works for seven days, or until the user chooses a new one.';
 
-/**
- * Returns the start of the last `awayDays` days. Users who haven't signed in since then may have left the company, and removing them at the
- * identity provider doesn't revoke their keys.
- */
+/** Removing someone who has left the company at the identity provider doesn't revoke their keys, so the console marks who's away. */
 export function awaySince(now: Millis): Millis {
   return plus(now, -limits.awayDays * oneDay);
 }
@@ -98,10 +94,7 @@ async function withoutTelling<Created>(ports: Ports, viewer: Viewer, create: () 
   });
 }
 
-/**
- * Returns the account and partner of a new user. If the request specifies them, they must be in the viewer's scope. Otherwise, they're
- * those of the viewer's scope.
- */
+/** Returns the account and partner of a new user, which must be in the viewer's scope. */
 async function membershipWithin(
   ports: Ports,
   viewer: Caller['viewer'],
@@ -130,10 +123,7 @@ async function membershipWithin(
   };
 }
 
-/**
- * Returns a user's account and partner. Account users have an account; partner users have a partner and possibly one of its accounts; staff
- * have neither.
- */
+/** Returns the account and partner, if they're those of a {@link User} of this type. */
 async function readMembership(ports: Ports, { userType, accountId, partnerId }: Omit<UserChange, 'name'>) {
   if (userType === 'account' && partnerId !== null)
     throw invalidField('partnerId', "An account user needs an account and can't have a partner.");
@@ -159,10 +149,7 @@ async function findAccount({ stores }: Ports, id: string): Promise<Account | nul
 /** What to change about a user. What's missing stays as it is. */
 type Change = { [Field in keyof UserChange]?: UserChange[Field] | undefined } & { disabled?: boolean | undefined };
 
-/**
- * Renames, moves, disables or enables a user, or changes their type. This applies to their keys from the next request. Skips changes that
- * wouldn't change anything.
- */
+/** Applies to the user's keys from the next request. Skips changes that wouldn't change anything. */
 export async function changeUser(
   ports: Ports,
   { viewer, actor }: Caller,
@@ -228,11 +215,7 @@ async function explainUnchanged({ stores }: Ports, { id }: Pick<User, 'id'>): Pr
   );
 }
 
-/**
- * Disables a user and ends their sessions. From the next request on, the user and their keys are refused. Only for the operator.
- *
- * @returns the number of sessions
- */
+/** Refuses the user and their keys from the next request on. Only for the operator. @returns the number of sessions that this ended */
 export async function disableUser(ports: Ports, { actor }: Caller, user: User): Promise<number> {
   const sessions = await setDisabled(ports, actor, user, true, { id: user.id });
   if (sessions === null) throw new Problem('conflict', `${user.email} is already disabled.`);
@@ -250,7 +233,7 @@ function setDisabled(ports: Ports, actor: Actor, user: User, isDisabled: boolean
   return ports.stores.users.setDisabled(target, isDisabled ? event.at : null, event);
 }
 
-/** Shows what deleting the user would also delete: a page of the user's keys, newest first. `user.apiKeys` is their number. */
+/** Shows a page of the user's keys, newest first. `user.apiKeys` is the number of all. */
 export async function previewDeletion(ports: Ports, viewer: Viewer, id: string, cursor: string | null) {
   const after = keyCursors.read(cursor);
   const user = await findUser(ports, viewer, { id });
@@ -275,7 +258,6 @@ export async function deleteUser(
   return gone;
 }
 
-/** Finishes what deleting and moving users has left for later. @returns the number of keys */
 export function finishUserChanges(ports: Ports, signal: AbortSignal): Promise<number> {
   return ports.stores.users.finishChanges(toKeyEvent(ports), signal);
 }
@@ -353,10 +335,7 @@ function toVisibility(viewer: Caller['viewer']): UserVisibility {
   return scopeFor(viewer).users;
 }
 
-/**
- * @param ifSelf the error message if the ID is the viewer's own. This is checked first, because staff who have selected a tenancy can't
- * find themselves in it
- */
+/** @param ifSelf refuses the viewer's own ID. This is checked first, because staff who have selected a tenancy can't find themselves in it */
 async function findUser(
   ports: Ports,
   viewer: Caller['viewer'],
@@ -378,10 +357,7 @@ function toTarget({ userType }: Caller['viewer'], user: ListedUser): TargetUser 
   return userType === 'operator' ? { id: user.id } : user;
 }
 
-/**
- * Changes a user's own password, and ends the user's other sessions. A user who signed in with a one-time password doesn't have to enter it
- * again.
- */
+/** Ends the user's other sessions. A user who signed in with a one-time password doesn't have to enter it again. */
 export async function changePassword(
   ports: Ports,
   actor: Actor,
@@ -408,7 +384,7 @@ async function checkCurrent(ports: Ports, actor: Actor, user: User, current: str
   if (chosen === current) throw sameAsCurrent();
 }
 
-/** Checks that the new password isn't the one-time password. The session already proves that the user knows that. */
+/** The session already proves that the user knows the one-time password. */
 async function checkOneTime(ports: Ports, actor: Actor, user: User, chosen: string): Promise<void> {
   const credentials = await ports.stores.users.findByEmail(user.email);
   if (!credentials?.passwordExpiresAt) throw wrongCurrentPassword();

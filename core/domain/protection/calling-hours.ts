@@ -33,8 +33,8 @@ type Opening = 'open' | Millis | null;
 type CachedOpening = { opening: Opening; from: number; until: number };
 
 /**
- * Results are remembered, because a search takes longer than everything else for a call, and most calls have the same rules, zones and
- * minute as an earlier one. Windows, offsets and clock changes all start at full minutes.
+ * A search takes longer than everything else for a call, and most calls have the same rules, zones and minute as an earlier one. Windows,
+ * offsets and clock changes all start at full minutes.
  */
 const cachedOpenings = new WeakMap<readonly HoursRule[], WeakMap<readonly string[], CachedOpening>>();
 
@@ -52,10 +52,8 @@ function searchOpening({ rules, zones, from }: Parameters<typeof findOpening>[0]
 }
 
 /**
- * Returns the first instant at which one zone is open. Both that instant and the one a minute later must be within a window, so that the
- * phone doesn't ring when the window has just closed.
- *
- * @returns `limit` or later if there's none
+ * Returns the first instant that's within a window, as is the one a minute later, so that the phone doesn't ring when the window has just
+ * closed; `limit` or later if there's none.
  */
 function findOpeningIn(schedule: Schedule, zone: string, from: number, limit: number): number {
   let at = from;
@@ -97,8 +95,7 @@ type Window = { from: number; to: number };
 /** Returns the windows of a local day, earliest first. The day is counted from 1970-01-01. */
 export type Schedule = (day: number) => readonly Window[];
 
-// These maps keep prepared rules, because preparing takes much longer than using them, and most calls have the same rules as an earlier
-// call.
+// Preparing rules takes much longer than using them, and most calls have the same as an earlier one.
 const selections = new WeakMap<readonly HoursRule[], PrefixTree<{ prefix: string; rules: readonly HoursRule[] | null }>>();
 const schedules = new WeakMap<readonly HoursRule[], Schedule>();
 
@@ -128,10 +125,7 @@ function selectLongestPrefix(rules: readonly HoursRule[], number: string): Hours
   return matching.filter(({ prefix }) => prefix.length === longest);
 }
 
-/**
- * Returns the windows of selected rules. On a date with a rule, only the rules for that date apply; on other days, the weekly rules. Without
- * weekly rules, calls are allowed at any time on the other days.
- */
+/** On a date with a rule, only the rules for that date apply. Without weekly rules, calls are allowed at any time on the other days. */
 export function getSchedule(rules: readonly HoursRule[]): Schedule {
   const known = schedules.get(rules);
   if (known) return known;
@@ -173,7 +167,7 @@ type Offset = { ms: number; until: number };
 /** The offset at the start of a UTC day, and the change if there is one on that day: when, and to which offset. */
 type DayOffsets = { first: number; change: { at: number; ms: number } | null };
 
-/** Looking up an offset takes much longer than everything else, so each zone's days are remembered, up to this many. */
+/** Looking up an offset takes much longer than everything else. */
 const maxDays = 20_000;
 const days = new Map<string, DayOffsets>();
 

@@ -24,11 +24,7 @@ import { isCountry, notACountry } from './numbers.ts';
  */
 type Added = { added: number; known: number; knownPhones?: string[]; beingDialed: number; notValid?: number };
 
-/**
- * Adds numbers to the do-not-call list of an account or partner. Account users can add to their account's.
- *
- * @throws Problem `invalid` with an error for each number that can't be understood. In that case, no number is added
- */
+/** @throws Problem `invalid` with an error for each number that can't be understood. In that case, no number is added */
 export async function addNumbers(ports: Ports, { viewer, actor }: Caller, input: AddNumbers): Promise<Added> {
   const owner = await findOwner(ports, viewer, input);
   const { phones: texts, country, reason, note = null, until, timeZone } = input;
@@ -81,7 +77,6 @@ async function findOwner(ports: Ports, viewer: Caller['viewer'], { accountId, pa
   return scope.owner;
 }
 
-/** Lists numbers like {@link findNumbers}, and counts all matches. */
 export async function listNumbers(
   ports: Ports,
   access: CampaignAccess,
@@ -95,7 +90,7 @@ export async function listNumbers(
   );
 }
 
-/** Returns a page of the numbers that someone with this access can see: newest first, or by number if there's a search. */
+/** Lists newest first, or by number if there's a search. */
 export async function findNumbers(
   { stores: { doNotCall } }: Ports,
   access: CampaignAccess,
@@ -122,7 +117,7 @@ export async function findNumbers(
 
 const entryCursors = idCursors('entries');
 
-/** Removes a number from a do-not-call list. The audit log keeps the reason. */
+/** The audit log keeps the reason. */
 export async function liftNumber(ports: Ports, { viewer, actor }: Caller, id: string, reason: string): Promise<void> {
   requireAdministrator(viewer, 'remove numbers from the do-not-call list');
   const { doNotCall } = ports.stores;
@@ -151,12 +146,11 @@ function noScope(): Problem {
 type InvalidLine = { line: number; message: string };
 
 /**
- * @property numbers how many numbers the list has, including repeated ones
+ * @property numbers how many the list has, including repeated ones
  * @property empty how many lines have none
- * @property notValid how many of the numbers have a possible length, but aren't valid, because they're old, or newer than our data
+ * @property notValid how many numbers have a possible length, but aren't valid, because they're old, or newer than our data
  * @property wrong the first invalid lines
- * @property invalidLines the number of all invalid lines
- * @property questions how many of them have a number in another column
+ * @property questions how many of all invalid lines have a number in another column
  */
 type CheckedList = { numbers: number; empty: number; notValid: number; wrong: InvalidLine[]; invalidLines: number; questions: number };
 export type NumberImportResult = CheckedList & { added: number; known: number };
@@ -248,7 +242,7 @@ const detailsSchema = z.object({
 
 type DetailsReader = (cells: readonly string[]) => Omit<ImportedNumber, 'phone'> | string;
 
-/** Returns a function that reads the details of an exported list's numbers, or says which of them is invalid. */
+/** The function returns the details of an exported list's numbers, or says which of them is invalid. */
 function detailsReader({ names, columns }: PhoneList): DetailsReader {
   // Other programs have columns with these names, too.
   const isExported = columns.length === 1 && columns[0] === 'Number';

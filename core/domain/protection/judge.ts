@@ -9,7 +9,6 @@ import { invalidBody, Problem } from '../problem.ts';
 import { findOpening, selectRules } from './calling-hours.ts';
 import { getCountry, getNumberKind, getZones, onlyZone } from './numbers.ts';
 
-/** The rules if no one has set any. */
 export const defaultRules: CampaignRules = {
   version: null,
   hours: [],
@@ -20,7 +19,6 @@ export const defaultRules: CampaignRules = {
   contactLimits: null,
 };
 
-/** The rules' verdict on a call: it may be made now, only later, or not at all. */
 export type Judgement = { kind: 'open' } | { kind: 'held'; until: Millis } | Objection;
 
 type JudgedCall = Pick<NewCall, 'phone' | 'timeZone' | 'notBefore' | 'notAfter'>;
@@ -30,7 +28,6 @@ export function judge(rules: CampaignRules, call: JudgedCall, now: Millis, place
   return findNumberObjection(rules, call.phone) ?? judgeHours(rules, call, now, placedAt);
 }
 
-/** Returns the reason why a number can never be called; null if it can be called. */
 export function findNumberObjection({ kinds, countries }: CampaignRules, phone: string): Objection | null {
   const numberKind = getNumberKind(phone);
   if (numberKind !== 'ordinary' && !kinds.includes(numberKind)) return { kind: 'number-kind', numberKind };
@@ -88,7 +85,7 @@ export const doNotCallDetail = 'The number is on a do-not-call list.';
 export const stoppedDetail = 'Dialing was stopped until the time window ended.';
 export const contactLimitDetail = 'The number has had as many calls as its contact limits allow.';
 
-/** Says why a call that was placed can no longer be made. Never contains the number. */
+/** Never contains the number. */
 export function describeObjection(objection: Objection): string {
   switch (objection.kind) {
     case 'number-kind':

@@ -33,10 +33,7 @@ type Code = { code: string; kind: RestrictedKind | null; plan: Plan | null | und
 
 let codes: PrefixTree<Code> | undefined;
 
-/**
- * Returns the kind of a number. A number that begins like a restricted kind, but has too many digits or too few, is of that kind too,
- * because networks ignore extra digits.
- */
+/** A number that begins like a restricted kind is of that kind even if it has too many digits or too few: networks ignore extra digits. */
 export function getNumberKind(phone: string): NumberKind {
   const match = findCode(phone);
   if (match === undefined) return 'ordinary';
@@ -107,17 +104,14 @@ function toTypes(types: readonly ([pattern: string, lengths?: number[]] | 0)[]):
     .toSorted((a, b) => Number(b.kind !== null) - Number(a.kind !== null));
 }
 
-/** Returns a pattern for all numbers that begin like those of the given pattern, no matter how many digits follow. */
+/** Matches all numbers that begin like those of the pattern. */
 function toStart(pattern: string): RegExp {
   return new RegExp(`^(?:${pattern.replaceAll(/\\d(\{\d+(,\d+)?\})?/g, '\\d*')})`);
 }
 
 let zonesByPrefix: PrefixTree<readonly string[]> | undefined;
 
-/**
- * Returns the time zones in which a number may be, by its longest known prefix; empty if none is known. Numbers with the same zones get the
- * same array.
- */
+/** Returns the time zones in which a number may be, if any is known. Numbers with the same zones get the same array. */
 export function getZones(phone: string): readonly string[] {
   // Parse the prefixes when they're first needed, so that this doesn't slow down startup.
   zonesByPrefix ??= parsePrefixes();

@@ -18,7 +18,6 @@ import { defaultRules, findNumberObjection, firstAllowed, getCallZones, type Jud
 import { getCountry, getNumberKind, isCountry, notACountry } from './numbers.ts';
 
 export type Reference = { scope: ProtectionScope; id: string };
-/** A scope as others see it, without its owner. */
 type Ruled = Pick<RuleScope, 'kind' | 'id' | 'name'>;
 type ScopeAndRules = ScopeRules & { from: Ruled };
 
@@ -60,11 +59,7 @@ export async function showHours(ports: Ports, viewer: Caller['viewer'], referenc
   return { scope: own.from, rules: [...(own.hours ?? [])], inherited: inherited[0] ?? null };
 }
 
-/**
- * Replaces all rules of a scope. A scope without rules inherits them.
- *
- * @throws Problem `conflict` if a version is passed and the rules have changed since
- */
+/** A scope without rules inherits them. @throws Problem `conflict` if a version is passed and the rules have changed since */
 export async function setHours(ports: Ports, caller: Caller, reference: Reference, rules: readonly HoursRule[], version?: string) {
   requireAdministrator(caller.viewer, 'change calling hours');
   const change = { hours: rules.length === 0 ? null : rules };
@@ -86,8 +81,8 @@ export async function showNumberRules(ports: Ports, viewer: Caller['viewer'], re
 /**
  * Changes the settings that are passed. Null removes the scope's own setting.
  *
- * @throws Problem `invalid` for a code that isn't a country's, because all calls to the intended country would be refused
- * @throws Problem `conflict` if a version is passed and the settings have changed since
+ * @throws Problem `invalid` for a code that isn't a country's, because all calls to the intended country would be refused; `conflict` like
+ * {@link setHours}
  */
 export async function setNumberRules(ports: Ports, caller: Caller, reference: Reference, rules: Partial<NumberRules>, version?: string) {
   requireAdministrator(caller.viewer, 'change which numbers may be called');
@@ -106,7 +101,7 @@ export async function showPace(ports: Ports, viewer: Caller['viewer'], reference
 
 const noPace: Pace = { perSecond: null, liveCalls: null };
 
-/** @throws Problem `conflict` if a version is passed and the pace has changed since */
+/** @throws Problem `conflict` like {@link setHours} */
 export async function setPace(ports: Ports, caller: Caller, reference: Reference, pace: Pace, version?: string): Promise<Pace> {
   requireAdministrator(caller.viewer, 'change the pace');
   const { perSecond, liveCalls } = pace;
@@ -123,7 +118,7 @@ export async function showContactLimits(ports: Ports, viewer: Caller['viewer'], 
   return { scope: chain[0].from, limits: chain[0].contactLimits, effective: effective[0] ?? null };
 }
 
-/** @throws Problem `conflict` if a version is passed and the limits have changed since */
+/** @throws Problem `conflict` like {@link setHours} */
 export async function setContactLimits(ports: Ports, caller: Caller, reference: Reference, limits: ContactLimits | null, version?: string) {
   requireAdministrator(caller.viewer, 'change contact limits');
   const detail =
@@ -135,7 +130,7 @@ export async function setContactLimits(ports: Ports, caller: Caller, reference: 
   return showContactLimits(ports, caller.viewer, reference);
 }
 
-/** Identifies a scope's calling hours. It's computed from the rules, so it differs only if they do. */
+/** Differs only if the rules do. */
 export function hoursVersion({ hours }: Pick<ScopeRules, 'hours'>): string {
   return toVersion(hours ?? []);
 }
@@ -203,7 +198,7 @@ export async function showOptOuts(ports: Ports, viewer: Viewer, accountId: strin
   return ports.stores.doNotCall.optOutScope(account.id);
 }
 
-/** Changes future opt-outs. The entries that are already on a do-not-call list stay there. */
+/** Entries that are already on a do-not-call list stay there. */
 export async function setOptOuts(ports: Ports, { viewer, actor }: Caller, accountId: string, listedFor: OptOutScope): Promise<void> {
   requireAdministrator(viewer, 'change the scope of opt-outs');
   const { id, name, owner } = await findVisible(ports, viewer, { scope: 'account', id: accountId });
@@ -216,7 +211,7 @@ export async function setOptOuts(ports: Ports, { viewer, actor }: Caller, accoun
   await ports.stores.doNotCall.setOptOutScope(id, listedFor, { ...event, detail });
 }
 
-/** Says what would happen if a campaign called a number now, and why. Applies the same rules as placing a call. */
+/** Applies the same rules as placing a call. */
 export async function checkNumber(ports: Ports, viewer: Viewer, input: CheckNumber) {
   const access = requireAccess(scopeFor(viewer).campaigns);
   const campaign = await ports.stores.rules.findScope(access, 'campaign', input.campaignId);

@@ -11,8 +11,8 @@ const idBytes = 16;
 
 /**
  * Returns a cookie for a browser in which a user has signed in (OWASP Authentication Cheat Sheet, device cookies). It doesn't sign anyone
- * in. It vouches only for what the user has proved in the browser: if the user changes the password, or sets up a second factor, that was
- * too little, so the cookie is no longer valid. The caller signs it.
+ * in, and vouches only for what the user has proved in the browser, so changing the password or setting up a second factor ends it. The
+ * caller signs it.
  */
 export function makeDeviceToken({ clock, randomness }: Ports, { user, signInVersion }: KnownUser): string {
   const id = Buffer.from(randomness.bytes(idBytes)).toString('base64url');
@@ -24,17 +24,16 @@ export type KnownUser = Pick<Credentials, 'user' | 'signInVersion'>;
 /** What may vouch for a sign-in request: an open session, and a device token with a valid signature. */
 export type Vouchers = { session: { id: Digest; data: Session } | null; device: string | undefined };
 
-/** @returns an identifier of the device or session that vouches for this user; null if neither does */
+/** Identifies the device or session that vouches for this user, if one does. */
 export async function findVoucher(ports: Ports, email: string, { session, device }: Vouchers): Promise<string | null> {
   if (device !== undefined && (await isKnown(ports, email, device))) return `device ${device}`;
   return session?.data.user.email === email ? `session ${session.id}` : null;
 }
 
 /**
- * Returns the ID of the user whom a device belongs to, for a sign-in with the identity provider, which says only at the end who is signing
- * in.
+ * Finds the user whom a device belongs to, for the identity provider, which says only at the end who is signing in.
  *
- * @returns null if the device isn't known, the user is disabled, or the way in which they sign in has changed since
+ * @returns the ID; null if the device isn't known, the user is disabled, or the way in which they sign in has changed since
  */
 export async function findDeviceUser(ports: Ports, device: string | undefined): Promise<string | null> {
   const [, , , userId] = device?.split('.') ?? [];

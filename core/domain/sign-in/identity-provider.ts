@@ -22,7 +22,6 @@ export class IdentityProviderError extends Error {
   }
 }
 
-/** Why someone whom the identity provider has identified can't sign in. */
 export const refusalReasons = ['unknown', 'disabled', 'unverified', 'other-person'] as const;
 export type RefusalReason = (typeof refusalReasons)[number];
 
@@ -57,12 +56,7 @@ export function randomText({ randomness }: Ports): string {
   return Buffer.from(randomness.bytes(32)).toString('base64url');
 }
 
-/**
- * Finds the user who's linked to an identity. At the first sign-in, finds the user by email address and links them.
- *
- * @param from.deviceUser the ID of the user whose known device this is, if it's one
- * @throws SignInRefused
- */
+/** At the first sign-in, finds the user by email address and links them. @param from.deviceUser from `findDeviceUser` @throws SignInRefused */
 export async function findUserByIdentity(
   ports: Ports,
   identity: Identity,
@@ -98,23 +92,19 @@ async function linkByEmail(
 }
 
 /**
- * Whether normalizing an address would turn a non-ASCII letter into an ASCII one, as it turns the Kelvin sign into a k. Two addresses that
- * a mail server delivers to different people would then belong to the same user.
+ * Whether normalizing would turn a non-ASCII letter into an ASCII one, such as the Kelvin sign into a k. Two addresses that a mail server
+ * delivers to different people would then belong to the same user.
  */
 function hasLookalikes(email: string): boolean {
   return [...email].some((letter) => letter > '\u007f' && /[ -~]/.test(letter.normalize('NFC').toLowerCase()));
 }
 
-/** Lets the app start a session with this code if it has the verifier for this challenge. */
 export async function createSignInCode(ports: Ports, code: string, signIn: Omit<SignInCode, 'digest' | 'expiresAt'>): Promise<void> {
   const expiresAt = plus(ports.clock.now(), codeLife.toMillis());
   await ports.stores.links.createCode({ ...signIn, digest: toCodeDigest(code), expiresAt });
 }
 
-/**
- * Exchanges a code for the right to start a session. A code works only once, whether the verifier is right or not. @throws Problem
- * `unauthorized`
- */
+/** A code works only once, whether the verifier is right or not. @throws Problem `unauthorized` */
 export async function takeSignInCode(ports: Ports, { code, verifier }: { code: string; verifier: string }): Promise<LinkProof> {
   const { stores, clock, identityProvider } = ports;
   const taken = await stores.links.takeCode(toCodeDigest(code));

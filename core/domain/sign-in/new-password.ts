@@ -8,9 +8,8 @@ import { invalidField } from '../problem.ts';
 const shortName = 3;
 
 /**
- * Checks a password that someone has chosen (NIST SP 800-63B §3.1.1.2): it mustn't be one that attackers try first, and mustn't contain the
- * user's email address or the server's name. Every password that isn't generated comes through here. Its length is checked by its schema, and
- * which characters it contains doesn't matter.
+ * Checks every password that isn't generated (NIST SP 800-63B §3.1.1.2). Its schema checks the length, and which characters it contains
+ * doesn't matter.
  *
  * @param path the field that it was entered in
  * @throws Problem `invalid`
@@ -26,12 +25,10 @@ export async function requireGoodPassword({ serverName }: Ports, { email }: Pick
     throw invalidField(path, 'The password must not be a common one or a simple pattern, because attackers try these first.');
 }
 
-/** Reduces a name or a password to what makes it recognizable: its letters and digits. */
 function compact(text: string): string {
   return foldText(text).replace(/[^\p{L}\p{N}]/gu, '');
 }
 
-/** Whether a password contains a name, also without its dots and hyphens. */
 function mentions(password: string, name: string): boolean {
   const word = compact(name);
   return word.length > shortName && compact(password).includes(word);

@@ -7,7 +7,7 @@ import { invalidField, Problem } from '../problem.ts';
 import { checkPassword, countCode, forgetWrongCodes, ownSessions, requirePasswordSignIn } from './throttle.ts';
 
 const recoveryCodes = 10;
-/** The number of characters in a recovery code, which has 50 bits. */
+/** That is, 50 bits. */
 const recoveryLetters = 10;
 
 /** Generates a secret for the user's app. It takes effect once {@link confirmSecondFactor} has received a code. */
@@ -24,7 +24,7 @@ export async function enrollSecondFactor(ports: Ports, { viewer: user, actor }: 
   return { secret, uri: otpauthUri(secret, user.email, host) };
 }
 
-/** Activates the secret after the user's app has shown a valid code for it. @returns the recovery codes, which aren't stored */
+/** @returns the recovery codes, which aren't stored */
 export async function confirmSecondFactor(ports: Ports, { viewer: user, actor }: SignedInCaller, code: string): Promise<string[]> {
   const { stores, clock, secretBox } = ports;
   const waiting = await stores.secondFactors.find(user.id);
@@ -52,7 +52,7 @@ export async function removeSecondFactor(ports: Ports, { viewer: user, actor }: 
   if (!(await useCode(ports, ownAttempt(actor, user), user, code, use))) throw noFactor();
 }
 
-/** Replaces all of a user's own recovery codes. @returns the new ones, which aren't stored */
+/** @returns the new codes, which aren't stored */
 export async function renewRecoveryCodes(ports: Ports, { viewer: user, actor }: SignedInCaller, code: string): Promise<string[]> {
   const codes = makeRecoveryCodes(ports);
   const event = userEvent(ports, actor, 'recovery-codes.renewed', user);
@@ -67,11 +67,7 @@ export async function countRecoveryCodes(ports: Ports, user: User): Promise<numb
   return ports.stores.secondFactors.countRecoveryCodes(user.id);
 }
 
-/**
- * Requires a code for a sensitive change by a signed-in user who has a second factor.
- *
- * @throws Problem `forbidden` without a code, `unauthorized` if it's wrong
- */
+/** @throws Problem `forbidden` if the user has a second factor and there's no code, `unauthorized` if it's wrong */
 export async function requireCode(ports: Ports, actor: Actor, user: User, code?: string): Promise<void> {
   if (code === undefined) return requireNoFactor(ports, user);
   const use = (checked: CheckedCode) => ports.stores.secondFactors.use(user.id, checked, recoveryEvents(ports, actor, user, checked));
@@ -82,11 +78,7 @@ export async function hasSecondFactor({ stores }: Ports, { id }: User): Promise<
   return (await stores.secondFactors.find(id))?.isConfirmed ?? false;
 }
 
-/**
- * Requires a code for a request that its route marks with `confirm`, from a user who has a second factor.
- *
- * @throws Problem `forbidden` without a valid code
- */
+/** For routes with `confirm`. @throws Problem `forbidden` if the user has a second factor and there's no valid code */
 export async function confirmRequest(ports: Ports, { viewer, actor }: SignedInCaller, code?: string): Promise<void> {
   await requireCode(ports, actor, viewer, code).catch((error: unknown) => {
     throw error instanceof Problem && error.code === 'unauthorized' ? codeNeeded(wrongCode) : error;
@@ -104,9 +96,7 @@ function codeNeeded(message: string): Problem {
   return new Problem('forbidden', message, { errors: [{ path: 'code', message }] });
 }
 
-/**
- * Finishes a sign-in that waits for a code: replaces the half-open session with a new one. @returns false if the user has no second factor
- */
+/** Replaces a half-open session with a new one. @returns false if the user has no second factor */
 export async function finishSignIn(
   ports: Ports,
   id: Digest,
@@ -124,10 +114,9 @@ export async function finishSignIn(
 }
 
 /**
- * Checks a code and uses it up. Counts the attempt first.
+ * Counts the attempt, then checks the code.
  *
- * @param use uses up the code, if possible in the transaction of the change that the code allows. It returns false if the code was already
- * used
+ * @param use uses up the code, if possible in the transaction of the change that it allows. Returns false if it was already used
  * @param followsPassword whether the code finishes a sign-in
  * @returns false if the user has no second factor
  * @throws Problem `unauthorized` or `too-many-requests`
@@ -233,11 +222,7 @@ function alreadyEnabled(): Problem {
 
 const resealBatchSize = 100;
 
-/**
- * Encrypts all secrets with the newest key, so that the operator can remove older session secrets.
- *
- * @returns how many it encrypted, and how many it couldn't decrypt
- */
+/** Encrypts all secrets with the newest key, so that the operator can remove older session secrets. */
 export async function resealSecrets(ports: Ports): Promise<{ resealed: number; unreadable: number }> {
   const { stores, secretBox } = ports;
   const { secondFactors } = stores;
@@ -250,7 +235,7 @@ export async function resealSecrets(ports: Ports): Promise<{ resealed: number; u
   return counts;
 }
 
-/** Counts the users whose second factor was encrypted with a session secret that the core no longer has. */
+/** Counts the secrets whose key the core no longer has. */
 export async function countUnreadable(ports: Pick<Ports, 'stores' | 'secretBox'>): Promise<number> {
   let count = 0;
   for await (const { userId, secret } of listSealedOtherwise(ports)) if (!readable(() => ports.secretBox.open(userId, secret))) count++;
@@ -276,7 +261,7 @@ export const totp = { secretBytes: 20, digits: 6, stepMs: 30_000 };
 /** How many steps the phone's clock may differ, or a code may take to arrive (RFC 6238 §5.2). */
 const tolerance = 1;
 
-/** Returns the code of a time step (RFC 4226 §5.3). */
+/** RFC 4226 §5.3. */
 export function codeAt(secret: Uint8Array, step: number, digits = totp.digits): string {
   const counter = Buffer.alloc(8);
   counter.writeBigUInt64BE(BigInt(step));

@@ -61,10 +61,7 @@ export function changesSignIn(action: AuditAction): boolean {
   return signInChanges.includes(action);
 }
 
-/**
- * The limits of a session (OWASP ASVS 5.0 7.3.1 and 7.3.2), and how old the stored `lastSeenAt` may become before it's updated.
- * `touchEvery` must be much shorter than `idle`, because a session may end too early by up to `touchEvery`.
- */
+/** OWASP ASVS 5.0 7.3.1 and 7.3.2. `touchEvery` must be much shorter than `idle`, because a session may end too early by that much. */
 export const sessionLimits = {
   idle: Duration.fromObject({ hours: 24 }),
   absolute: Duration.fromObject({ days: 7 }),
@@ -90,7 +87,7 @@ export function mayUse(stage: SessionStage, route: keyof ConsoleRoutes): boolean
   return allowed === 'everything' || allowed.includes(route);
 }
 
-/** Checks email and password, and that the user isn't disabled. The caller starts the session. */
+/** The caller starts the session. */
 export async function authenticate(
   ports: Ports,
   { email, password, address, vouchers }: { email: string; password: string; address: string; vouchers: Vouchers },
@@ -104,11 +101,7 @@ export async function authenticate(
   return credentials;
 }
 
-/**
- * Starts a session. If the user has a second factor and entered only the password, the session is half-open until they enter a code.
- *
- * @throws Problem `unauthorized` if the way in which the user signs in has changed since the check
- */
+/** @throws Problem `unauthorized` if the way in which the user signs in has changed since the check */
 export async function startSession(ports: Ports, id: Digest, proof: Proof, address: string): Promise<Session> {
   const { sessions } = ports.stores;
   const started = 'halfOpen' in proof ? await finishSignIn(ports, id, proof, address) : await startProved(ports, id, proof, address);
@@ -143,10 +136,7 @@ function isAllowed({ passwordSignIn, identityProvider }: Ports, { issuer }: Sess
   return issuer === null ? passwordSignIn : issuer === identityProvider?.issuer;
 }
 
-/**
- * Whether a session is within its limits. A time in the future means that the clock was set back, so the session's age is unknown. It's
- * better to require a new sign-in than to keep a session beyond its limits.
- */
+/** A time in the future means that the clock was set back. It's better to require a new sign-in than to keep a session beyond its limits. */
 function isWithinLimits({ startedAt, lastSeenAt, halfOpenUntil }: Session, now: Millis): boolean {
   if (halfOpenUntil !== null && halfOpenUntil < now) return false;
   const { seenAfter, startedAfter, before } = sessionBounds(now);
@@ -163,18 +153,13 @@ function sessionBounds(now: Millis): SessionBounds {
   };
 }
 
-/**
- * Deletes sessions outside their limits. This includes sessions from the future, which would become valid again when the clock catches up.
- */
+/** Also deletes sessions from the future, which would become valid again when the clock catches up. */
 export async function sweepSessions(ports: Ports): Promise<void> {
   await ports.stores.sessions.sweep(sessionBounds(ports.clock.now()));
   await endDisallowedSessions(ports);
 }
 
-/**
- * Ends sessions that were started by a way to sign in that's no longer allowed. A core does this before it accepts requests, so that they
- * stay ended if that way is allowed again later.
- */
+/** A core does this before it accepts requests, so that the sessions stay ended if their way to sign in is allowed again later. */
 export async function endDisallowedSessions({ stores, passwordSignIn, identityProvider }: Ports): Promise<void> {
   await stores.sessions.endDisallowed({ password: passwordSignIn, issuer: identityProvider?.issuer ?? null });
 }
@@ -183,14 +168,14 @@ export async function endSession(ports: Ports, id: Digest, actor: Actor, user: U
   await ports.stores.sessions.end(id, userEvent(ports, actor, 'session.ended', user, 'session'));
 }
 
-/** Returns the session with the tenancy that a staff user's request specifies, regardless of the one selected in the session. */
+/** Regardless of the tenancy that's selected in the session. */
 export async function withTenancy(ports: Ports, session: Session, choice: TenancyChoice): Promise<Session> {
   if (session.user.userType !== 'staff')
     throw new Problem('forbidden', 'Only service staff can choose the account or partner for a request.');
   return { ...session, tenancy: await findTenancy(ports, choice) };
 }
 
-/** Selects a tenancy, for staff only. Null clears the selection. Does nothing if the session has already selected it. */
+/** @param choice null clears the selection */
 export async function selectTenancy(ports: Ports, id: Digest, viewer: Viewer, choice: TenancyChoice | null): Promise<Viewer> {
   if (viewer.userType !== 'staff') throw new Problem('forbidden', 'Only service staff can select an account or partner.');
   const tenancy = choice && (await findTenancy(ports, choice));
@@ -204,8 +189,8 @@ export async function selectTenancy(ports: Ports, id: Digest, viewer: Viewer, ch
 }
 
 /**
- * Records that staff work in a tenancy, whether it's the session's or the request's: one event per tenancy, session and hour. Selecting a
- * tenancy records nothing yet, because no data of it has been shown.
+ * Records that staff work in the session's or request's tenancy, once per session and hour. Selecting it records nothing yet, because no
+ * data of it has been shown.
  */
 export async function recordTenancyAccess(ports: Ports, sessionId: Digest, { viewer, actor }: SignedInCaller): Promise<void> {
   const { tenancy } = viewer;
@@ -218,7 +203,7 @@ export async function recordTenancyAccess(ports: Ports, sessionId: Digest, { vie
   });
 }
 
-type TenancyChoice = { kind: 'account' | 'partner'; id: string };
+type TenancyChoice = Pick<Tenancy, 'kind' | 'id'>;
 
 async function findTenancy(ports: Ports, choice: TenancyChoice): Promise<Tenancy> {
   const tenancy = await ports.stores.directory.findTenancy(choice);

@@ -61,9 +61,8 @@ export const maxWindow = Math.max(...Object.values(throttleLimits).map(({ window
 /**
  * Checks a password, and counts a wrong one.
  *
- * @param mayEnter decides whether a user with the correct password may sign in. Runs before any counter is cleared, because clearing would
- * reveal that the password was right
- * @returns the credentials of `email`, or null if the password is wrong or the user isn't allowed to sign in
+ * @param mayEnter whether a user with the correct password may sign in. Runs before any counter is cleared, because clearing would reveal
+ * that the password was right
  * @throws Problem `too-many-requests`
  */
 export async function checkPassword(
@@ -92,11 +91,11 @@ export async function checkPassword(
   return credentials;
 }
 
-/** @property deviceUser the ID of the user whose known device this is, if it's one: no one else can lock the user out of it */
+/** @property deviceUser from `findDeviceUser`: no one else can lock the user out of their device */
 type IdentityProviderAttempt = { address: string; state: string; deviceUser: string | null };
 
 /**
- * Counts a sign-in with the identity provider, right before it's asked.
+ * Call this right before the identity provider is asked.
  *
  * @returns a function that undoes the count; call it if the sign-in succeeds
  * @throws IdentityProviderError `expired` if this sign-in was already finished, or Problem `too-many-requests`
@@ -118,17 +117,10 @@ export function takeOnce({ throttle, clock }: Ports, what: string): Promise<bool
   return throttle.take([createCounter('flow', what)], clock.now());
 }
 
-/**
- * @property sixDigitUserId the user, if the code has six digits and isn't the one that confirms a new app
- * @property followsPassword whether the password was counted, too
- */
-export type CodeAttempt = Attempt & { sixDigitUserId: string | null; followsPassword: boolean };
+/** @property sixDigitUserId set if the code has six digits and doesn't confirm a new app @property followsPassword that was counted, too */
+type CodeAttempt = Attempt & { sixDigitUserId: string | null; followsPassword: boolean };
 
-/**
- * Counts an attempt to enter a code, and clears the counters if it's right.
- *
- * @throws Problem `unauthorized` if it's wrong, or `too-many-requests`
- */
+/** @throws Problem `unauthorized` if the code is wrong, or `too-many-requests` */
 export async function countCode(ports: Ports, attempt: CodeAttempt, isRight: () => Promise<boolean>): Promise<void> {
   const { sixDigitUserId, followsPassword, vouched } = attempt;
   const usual = countersFor(attempt);
@@ -142,7 +134,7 @@ export async function countCode(ports: Ports, attempt: CodeAttempt, isRight: () 
   if (followsPassword) await clearCounters(ports, usual);
 }
 
-/** Clears the counters of wrong six-digit codes for a second factor that the user no longer has. */
+/** They were for a second factor that the user no longer has. */
 export async function forgetWrongCodes({ throttle, clock }: Ports, userId: string): Promise<void> {
   const counters = [createCounter('code', userId), createCounter('code', ownSessions(userId)), createCounter('codes', userId)];
   for (const { key } of counters) await throttle.reset(key, clock.now());
@@ -153,7 +145,7 @@ export function ownSessions(userId: string): string {
   return `change ${userId}`;
 }
 
-/** Counts an attempt before it's checked, so that parallel guesses count, too. @throws Problem `too-many-requests` */
+/** Call this before the attempt is checked, so that parallel guesses count, too. @throws Problem `too-many-requests` */
 async function take({ throttle }: Ports, counters: readonly Counter[], now: Millis): Promise<void> {
   const counting = limiting(counters);
   if (!(await throttle.take(counting, now))) throw tooMany(((await throttle.blockedUntil(counting, now)) ?? now) - now);
@@ -162,7 +154,6 @@ async function take({ throttle }: Ports, counters: readonly Counter[], now: Mill
   if (account && mark && !(await throttle.take([mark], now))) await throttle.giveBack(account.key);
 }
 
-/** @throws Problem `too-many-requests` */
 async function requireUnblocked({ throttle }: Ports, counters: readonly Counter[], now: Millis, message?: string): Promise<void> {
   const blockedUntil = await throttle.blockedUntil(counters, now);
   if (blockedUntil !== null) throw tooMany(blockedUntil - now, message);
@@ -203,10 +194,7 @@ export async function countRecorded(ports: Ports, kind: 'export' | 'tenancy', us
   if (!(await ports.throttle.take(counters, now))) throw tooMany(0, message);
 }
 
-/**
- * Clears counters after a correct password: undoes the count of this attempt, and clears wrong passwords for the same account from the same
- * address or device.
- */
+/** Undoes the count of an attempt that was right, and clears wrong passwords for the same account from the same address or device. */
 async function clearCounters({ throttle, clock }: Ports, counters: readonly Counter[]): Promise<void> {
   const { account, mark } = markOf(counters);
   const now = clock.now();
@@ -237,7 +225,6 @@ function countersFor({ email, address, vouched }: Attempt): Counter[] {
   ];
 }
 
-/** Creates counters for an address and the wider networks that contain it. */
 function createNetworkCounters(kind: 'address' | 'provider', address: string): Counter[] {
   const [narrowest = '', ...wider] = toNetworks(address);
   const kinds: readonly Kind[] = wider.length === 1 ? ['network24'] : ['network56', 'network48'];
@@ -275,8 +262,8 @@ export function toNetworks(address: string): string[] {
 }
 
 /**
- * Returns a network of the size that an internet provider or a large organization has. There's no counter for it, because that could lock
- * out many users. But in the queue for passwords, all addresses in it share its turns.
+ * Returns a network of the size that an internet provider has. Without a counter, which could lock out many users, its addresses share turns
+ * in the queue for passwords.
  */
 export function toLargeNetwork(address: string): string {
   return address.includes(':') ? (toPrefixes(toGroups(address), [32])[0] ?? '') : ipv4Prefix(address, 2);
@@ -296,7 +283,7 @@ function toGroups(address: string): string[] {
   return [...left, ...Array.from({ length: 8 - left.length - right.length }, () => ''), ...right];
 }
 
-/** Call this before a password is checked, changed or handed out in the console. @throws Problem `forbidden` if passwords are off */
+/** Call this before a password is checked, changed or handed out. @throws Problem `forbidden` */
 export function requirePasswordSignIn({ passwordSignIn, identityProvider }: Ports): void {
   if (!passwordSignIn)
     throw new Problem('forbidden', `Passwords are turned off. Sign in with ${identityProvider?.name ?? 'your provider'} instead.`);
