@@ -5,7 +5,7 @@ import { copyFileSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, w
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build, type Plugin } from 'esbuild';
-import { root, rootPackage } from './pack.ts';
+import { bundling, root, rootPackage } from './pack.ts';
 
 const { platform, arch } = process;
 const executable = join(root, 'dist', `callkey-${platform}-${arch}${platform === 'win32' ? '.exe' : ''}`);
@@ -29,33 +29,25 @@ const asyncMain: Plugin = {
 
 const work = mkdtempSync(join(tmpdir(), 'callkey-executable-'));
 try {
-  makeExecutable(await bundle());
+  const main = join(work, 'main.cjs');
+  await build({
+    ...bundling,
+    entryPoints: ['cli/main.ts'],
+    outfile: main,
+    // An executable can start only with this format.
+    format: 'cjs',
+    target: 'node24',
+    minify: true,
+    alias: { '@napi-rs/keyring': './cli/connection/embedded-keyring.ts' },
+    plugins: [asyncMain],
+  });
+  makeExecutable(main);
 } finally {
   rmSync(work, { recursive: true });
 }
 const answer = execFileSync(executable, ['--version'], { encoding: 'utf8' });
 if (answer !== `${rootPackage.version}\n`) throw new Error(`${executable} --version printed ${answer}`);
 process.stdout.write(`${executable}\n`);
-
-async function bundle(): Promise<string> {
-  const main = join(work, 'main.cjs');
-  await build({
-    absWorkingDir: root,
-    entryPoints: ['cli/main.ts'],
-    outfile: main,
-    bundle: true,
-    // An executable can start only with this format.
-    format: 'cjs',
-    platform: 'node',
-    target: 'node24',
-    minify: true,
-    keepNames: true,
-    legalComments: 'none',
-    alias: { '@napi-rs/keyring': './cli/connection/embedded-keyring.ts' },
-    plugins: [asyncMain],
-  });
-  return main;
-}
 
 function makeExecutable(main: string): void {
   const [keyring, ...others] = globSync(`node_modules/@napi-rs/keyring-${platform}-${arch}*/*.node`, { cwd: root });

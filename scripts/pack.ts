@@ -18,22 +18,20 @@ export function emptyFolder(name: string): string {
   return folder;
 }
 
+/** esbuild's options for all bundles. Names are kept, so that stack traces stay readable. */
+export const bundling = { absWorkingDir: root, bundle: true, platform: 'node', keepNames: true, legalComments: 'none' } as const;
+
 type Bundle = { entryPoints: Record<string, string>; target: string; minify: boolean; external: string[] };
 
 /** Bundles to JavaScript in the package's `lib`, with the licenses of the bundled packages, which most of them require. */
 export async function bundle(folder: string, options: Bundle): Promise<void> {
   const { metafile } = await build({
+    ...bundling,
     ...options,
-    absWorkingDir: root,
     outdir: join(folder, 'lib'),
-    bundle: true,
     // A command loads only the files that it needs.
     splitting: true,
     format: 'esm',
-    platform: 'node',
-    // Names are kept, so that stack traces stay readable.
-    keepNames: true,
-    legalComments: 'none',
     metafile: true,
     // The bundled CommonJS modules need `require` to load Node.js's own modules.
     banner: { js: "import { createRequire as createRequire_ } from 'node:module'; const require = createRequire_(import.meta.url);" },

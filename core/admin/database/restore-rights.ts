@@ -27,14 +27,12 @@ export async function readRights(table: (name: string) => Knex.QueryBuilder, key
   return {
     users: new Map((await read<UserRow>('users')).filter((row) => row.deleted_at === null).map((row) => [row.id, row])),
     links: new Map((await read<LinkRow>('oidc_links')).map((row) => [row.user_id, row])),
-    factors: new Map((await read<SecondFactorRow>('second_factors')).filter(isConfirmed).map((row) => [row.user_id, row])),
+    factors: new Map(
+      (await read<SecondFactorRow>('second_factors')).filter((row) => row.confirmed_at !== null).map((row) => [row.user_id, row]),
+    ),
     recoveryCodes: new Map([...codes].map(([id, rows]) => [id, rows.map(({ digest }) => digest)])),
     keys: new Map(keys.map((row) => [row.id, row])),
   };
-}
-
-function isConfirmed({ confirmed_at }: SecondFactorRow): boolean {
-  return confirmed_at !== null;
 }
 
 /** What the restore has undone. An address can't be changed again by a command, so it's only listed. */
