@@ -1,5 +1,4 @@
-// The entry point of the published command. Checks the version first, because with an older Node.js, loading main.ts would fail with a
-// stack trace.
+// The published command's entry. Checks the version first, because with an older Node.js, main.ts would fail with a stack trace.
 import { minNodeVersion } from './min-node-version.ts';
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);

@@ -68,8 +68,7 @@ const compileCache = import.meta.filename.endsWith('.ts')
   ? fileURLToPath(new URL('../node_modules/.cache/callkey', import.meta.url))
   : null;
 
-// Restart Node in the same process, to keep its process ID, standard streams and signals. Windows can't do this, and runs without the
-// flags.
+// Restart Node in the same process, to keep its process ID, standard streams and signals. Windows can't, and runs without the flags.
 if (process.platform !== 'win32' && !nodeFlags.every((flag) => process.execArgv.includes(flag))) {
   const { execPath, execArgv, argv, env } = process;
   const settings = {

@@ -1,5 +1,4 @@
-// electron-builder runs this on the folder that it has packed. Every copy must include Chromium's licenses, but uncompressed, they take
-// 20 MB.
+// electron-builder runs this on the packed folder. Every copy must include Chromium's licenses, but uncompressed, they take 20 MB.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';

@@ -43,8 +43,7 @@ export function addCompletion(program: Command, run: RunAction): void {
       examples('source <(callkey completion bash)', 'callkey completion fish > ~/.config/fish/completions/callkey.fish'),
     )
     .action((shell: string) => run(async (context) => printScript(context, program, shell)));
-  // Completion scripts run this command, and pass the command line so far as `words`. If it contains --profile or --state, these options
-  // apply.
+  // Completion scripts run this command, and pass the command line so far as `words`. If it has --profile or --state, they apply.
   program
     .command('complete', { hidden: true })
     .helpOption(false)

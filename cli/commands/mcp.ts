@@ -58,8 +58,7 @@ async function serve(context: Context, { campaign, allow = [], maxCalls }: McpOp
   try {
     const left = once(context.streams.stdin, 'close').catch(() => undefined);
     await Promise.race([left, once(stop.signal, 'abort')]);
-    // An agent that disconnected won't see these results, but its calls are placed anyway. Repeating them with the same request IDs is
-    // harmless.
+    // An agent that disconnected won't see these results, but its calls are placed. Repeating them with the same request IDs is harmless.
     const reason = interrupt.signal() === undefined ? 'The agent disconnected. ' : '';
     if (inFlight.size > 0) context.output.note(`${reason}Finishing ${counted(inFlight.size, 'request')}.`);
     await Promise.allSettled(inFlight);

@@ -137,8 +137,7 @@ async function ensureFolder(path: string): Promise<void> {
     await mkdir(path, { mode: privateFolder });
     await syncFolder(dirname(path));
   } catch (error) {
-    // Ignores any error if the folder exists, because the error code depends on the system. For a Windows drive, for example, it isn't
-    // EEXIST.
+    // Ignores any error if the folder exists, because its code depends on the system: for a Windows drive, it isn't EEXIST.
     const stats = await stat(path).catch(() => undefined);
     if (!stats?.isDirectory()) throw error;
   }

@@ -1,5 +1,4 @@
-// Places the core's calls through Asterisk's REST interface (ARI). Answered calls go to a dialplan context. See
-// core/docs/providers/asterisk.md
+// Places calls through Asterisk's REST interface (ARI). Answered calls go to a dialplan context. See core/docs/providers/asterisk.md
 import { setTimeout } from 'node:timers/promises';
 import { WebSocket } from 'undici';
 import { isIdentifier } from '#contract/text/text.ts';
@@ -55,8 +54,7 @@ function follow(): void {
 async function findChannels(): Promise<void> {
   const listed = channelsSchema.parse(await get('/channels'));
   const there = new Set<string>();
-  // Skip channels that can't be hand-offs: Asterisk's own IDs contain a dot, and the ID of a local channel's other end contains a
-  // semicolon.
+  // Skip channels that can't be hand-offs: Asterisk's own IDs contain a dot, and those of local channels' other ends a semicolon.
   for (const channel of listed.filter(({ id }) => isIdentifier(id))) {
     if (!channels.follows(channel.id) && !(await isHandoff(channel.id))) continue;
     channels.found(channel);

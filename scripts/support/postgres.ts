@@ -65,8 +65,7 @@ async function startOn(programs: Programs, settings: readonly string[] = [], ini
   const [password, port] = [randomBytes(16).toString('hex'), await freePort()];
   const server = await startServer(programs, await createFiles(programs, directory, password, initFlags), port, settings);
   return databasesOn(formatAddress(port, password, 'postgres'), server.pid ?? null, async () => {
-    // An immediate shutdown, because a clean one would spend ten seconds writing hundreds of databases to disk, and no one reads them
-    // again.
+    // Not a clean shutdown, which would spend ten seconds writing hundreds of databases to disk that no one reads again.
     server.kill('SIGQUIT');
     if (server.exitCode === null && server.signalCode === null) await once(server, 'exit');
     rmSync(directory, { recursive: true, force: true });

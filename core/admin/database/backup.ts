@@ -65,8 +65,7 @@ async function runBackup(context: AdminContext, path: string): Promise<void> {
 const companions = ['-journal', '-source', '-source-wal', '-source-shm'];
 
 async function refuseShards(storage: Storage): Promise<void> {
-  // Read the schema to find out whether there are shards. Ignore the error about a newer schema, because a database with a newer schema can
-  // be backed up, too.
+  // Read the schema to find the shards. Ignore that it's newer, because a newer database can be backed up, too.
   await storage.schema().catch((error) => {
     if (!(error instanceof Problem && error.code === 'conflict')) throw error;
   });

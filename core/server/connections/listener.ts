@@ -69,8 +69,7 @@ function createServer(handler: RequestListener, tls: Tls | null): Server {
     handshakeTimeout: 10_000,
     connectionsCheckingInterval: 5_000,
     keepAliveTimeout: 65_000,
-    // Requests without a body, such as cancels, don't get a stream that has to be read, ended and closed. They're `destroyed` from the
-    // start.
+    // Requests without a body, such as cancels, don't get a stream to read, end and close. They're `destroyed` from the start.
     optimizeEmptyRequests: true,
     // See `requireHost`.
     requireHostHeader: false,

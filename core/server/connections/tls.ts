@@ -36,8 +36,7 @@ type Network = { underWay: Map<Socket, number>; waiting: Set<Socket> };
 export function limitHandshakes(server: TlsServer, limits: { atOnce: number; stuck: number }) {
   const networks = new Map<string, Network>();
   const networkBySocket = new WeakMap<Socket, Network>();
-  // These listeners start a handshake. Call them only when the connection's turn has come. Until then, nothing reads its data, except for
-  // the first bytes.
+  // These listeners start a handshake, so call them when it's the connection's turn. Until then, only its first bytes are read.
   const secure = server.listeners('connection');
   server.removeAllListeners('connection');
 

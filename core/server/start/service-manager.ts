@@ -5,8 +5,7 @@ import type { Logger } from 'pino';
 export function notifyServiceManager(state: 'READY' | 'STOPPING', log: Logger): void {
   const { NOTIFY_SOCKET, PATH = '' } = process.env;
   if (NOTIFY_SOCKET === undefined || NOTIFY_SOCKET === '') return;
-  // Pass the state as an argument, because releases before 253 don't have an option for stopping. Don't pass on the environment, because it
-  // may contain secrets.
+  // Pass the state as an argument, because releases before 253 have no option for stopping. Don't pass on secrets in the environment.
   const child = spawn('systemd-notify', [`${state}=1`], { env: { NOTIFY_SOCKET, PATH }, stdio: 'ignore' });
   child.once('error', (err) => log.warn({ err }, "couldn't run systemd-notify"));
   child.once('exit', (code) => {
