@@ -2,27 +2,25 @@ import { changeApiKey } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
 import { describeBrowser, openPage } from '../support/browser.ts';
-import { signInAs } from '../support/console-harness.ts';
+import { finders } from '../support/console-harness.ts';
 import { openForEach } from '../support/opened.ts';
 import { createKeyOn, revokeKeyElsewhere } from '../support/sample-data.ts';
 
 describeBrowser("the console's lines about what happened", () => {
   const harness = openForEach(() => openPage());
 
-  const link = (name: string) => harness.page.getByRole('link', { name, exact: true });
-  const button = (name: string) => harness.page.getByRole('button', { name, exact: true });
-  const panel = () => harness.page.getByRole('complementary');
+  const { link, button, heading, row, panel } = finders(() => harness.page);
 
-  it('lead from the activity to a key that ended with its user, which says who deleted them', async () => {
+  it('lead from the activity to a key that ended with its user, and both say who deleted the user', async () => {
     const { page, tenants } = harness;
     await createKeyOn(harness, tenants.users.teammate, 'Practice software');
-    await signInAs(harness, 'partner');
+    await harness.enter('partner');
     await deleteUser(harness.direct.ports, operator, tenants.users.teammate, false);
     await link('Activity').click();
     // The search of the screen before it has the same name.
-    await page.getByRole('heading', { name: 'Activity', exact: true }).waitFor();
+    await heading('Activity').waitFor();
     await page.getByRole('searchbox', { name: 'Search' }).fill('practice');
-    await page.getByRole('row', { name: /Revoked the API key/ }).click();
+    await row(/Revoked the API key/).click();
     await panel().getByText('Its user Tom Teammate was deleted').waitFor();
     await panel()
       .getByText(/^[0-9a-f-]{36}$/)
@@ -36,49 +34,43 @@ describeBrowser("the console's lines about what happened", () => {
     await page.reload();
     await panel().getByText('Its user Tom Teammate was deleted').waitFor();
     await button('All activity about this').click();
-    await page.getByRole('row', { name: /Created the API key/ }).waitFor();
+    await row(/Created the API key/).waitFor();
+    await page.goto(`${harness.core.url}/#/users/${tenants.users.teammate.id}`);
+    await panel().getByText('The operator deleted the user Tom Teammate').waitFor();
+    await panel().getByText('This user was deleted.').waitFor();
   });
 
   it('show what a change replaced, and lead to the calls of a key', async () => {
     const { page, tenants, direct } = harness;
     const { id } = await createKeyOn(harness, tenants.users.teammate, 'Practice software');
     for (const callsPerDay of [5, 7]) await changeApiKey(direct.ports, operator, id, { callsPerDay });
-    await signInAs(harness, 'partner');
+    await harness.enter('partner');
     await link('Activity').click();
     for (const [before, after] of [
       ['At most 5 calls per day', 'At most 7 calls per day'],
       ['None', 'At most 5 calls per day'],
     ] as const) {
-      await page.getByRole('row', { name: new RegExp(after, 'i') }).click();
+      await row(new RegExp(after, 'i')).click();
       await panel().locator('dt:text-is("Before") + dd').getByText(before, { exact: true }).waitFor();
       await panel().locator('dt:text-is("After") + dd').getByText(after, { exact: true }).waitFor();
     }
     await panel().getByRole('link', { name: 'Show its calls' }).click();
-    await page.getByRole('heading', { name: 'Calls', exact: true }).waitFor();
+    await heading('Calls').waitFor();
     await page.waitForURL((url) => url.hash.includes(id));
-  });
-
-  it('say who deleted a user', async () => {
-    const { page, tenants } = harness;
-    await signInAs(harness, 'partner');
-    await deleteUser(harness.direct.ports, operator, tenants.users.teammate, false);
-    await page.goto(`${harness.core.url}/#/users/${tenants.users.teammate.id}`);
-    await panel().getByText('The operator deleted the user Tom Teammate').waitFor();
-    await panel().getByText('This user was deleted.').waitFor();
   });
 
   it("tell a key's owner why someone else revoked it", async () => {
     const { page, tenants } = harness;
     const { id } = await createKeyOn(harness, tenants.users.account, 'Practice software');
     await revokeKeyElsewhere(harness, 'Practice software');
-    await signInAs(harness, 'account');
+    await harness.enter('account');
     await page.goto(`${harness.core.url}/#/api-keys/${id}`);
     await panel().getByText('Reason').waitFor();
   });
 
   it('are reached by staff from the palette, across customers', async () => {
     const { page, tenants } = harness;
-    await signInAs(harness, 'staff');
+    await harness.enter('staff');
     await button('Go to…').click();
     const palette = page.getByRole('dialog', { name: 'Go to' });
     await palette.getByText('Searches all accounts and partners. Select one to search its keys, users and campaigns.').waitFor();

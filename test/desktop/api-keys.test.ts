@@ -1,50 +1,30 @@
 import { expect } from 'chai';
 import { DateTime } from 'luxon';
 import type { Locator } from 'playwright-core';
-import { describeBrowser, openPage, type PageHarness } from '../support/browser.ts';
-import { signInAs, untilFocused } from '../support/console-harness.ts';
+import { instant } from '../../core/domain/instant.ts';
+import { describeBrowser, openPage, openWithKeys } from '../support/browser.ts';
+import { finders, untilFocused } from '../support/console-harness.ts';
+import { startCoreHere } from '../support/core.ts';
+import { openForEach, openOnce } from '../support/opened.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { placeCall } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 
-let harness: PageHarness;
-
-const button = (name: string | RegExp) => harness.page.getByRole('button', { name, exact: typeof name === 'string' });
-const dialog = (name: string) => harness.page.getByRole(/Revoke|Save|gone/.test(name) ? 'alertdialog' : 'dialog', { name });
-const row = (name: string) => harness.page.getByRole('row', { name });
 /** Omits the first cell, which selects the row. */
 const cells = async (of: Locator) => (await of.getByRole('gridcell').allInnerTexts()).slice(1).map((text) => text.trim());
 
 const day = (instant: DateTime) => instant.setZone('Europe/Berlin').setLocale('en').toFormat('d LLL yyyy');
-const today = () => day(DateTime.now());
 
 describeBrowser('the console, for API keys', () => {
-  beforeEach(async () => {
-    harness = await openPage();
-  });
-  afterEach(() => harness.close());
-
-  it('creates a key whose value works and is shown once', async () => {
-    await signInAs(harness, 'account');
-    await harness.page.getByText('No API keys yet').waitFor();
-    await button('Create API key').click();
-    await harness.page.getByLabel('Name', { exact: true }).fill('Practice software');
-    await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
-    await button('Create Key').click();
-    await dialog('Save your key').waitFor();
-    const keyValue = await harness.page.getByLabel('Key value').inputValue();
-    await button("I've Saved It").click();
-    await row('Practice software').waitFor();
-    await eventually(async () => expect(await cells(row('Practice software'))).to.deep.equal([today(), 'Never', 'No expiration', '']));
-    expect((await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue)).status).to.equal(202);
-    expect(await harness.page.content()).not.to.include(keyValue);
-  });
+  const harness = openForEach(() => openPage());
+  const { button, row, link, heading, panel, dialog } = finders(() => harness.page);
+  const names = () => harness.page.getByRole('grid').locator('tbody th').allInnerTexts();
 
   it('lists the expiration, last use and the Expired badge with its date, and the exact time with its zone on hover and on focus', async () => {
     const { account } = harness.tenants.users;
     await createKeyOn(harness, account, 'Fallen due', { on: '2025-03-03T08:00:00.000Z', expiration: { kind: 'years', years: 1 } });
     await createKeyOn(harness, account, 'In use', { lastUsed: new Date(Date.now() - 74 * 3_600_000).toISOString() });
-    await signInAs(harness, 'account');
+    await harness.enter('account');
     await eventually(async () => expect((await cells(row('Fallen due')))[2]?.replace(/\s+/g, ' ')).to.equal('3 Mar 2026 Expired'));
     await eventually(async () => expect((await cells(row('In use')))[1]).to.equal(day(DateTime.now().minus({ hours: 74 }))));
     await harness.page.getByText('3 Mar 2026').hover();
@@ -60,36 +40,34 @@ describeBrowser('the console, for API keys', () => {
     await harness.page.getByText('3 Mar 2025, 09:00:00 Europe/Berlin').waitFor({ state: 'hidden' });
   });
 
-  describe('when a key is revoked', () => {
-    it("focuses Cancel first, which revokes nothing and returns the focus, and the revoked key's next request is refused", async () => {
-      const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
-      await createKeyOn(harness, harness.tenants.users.account, 'Website form', { on: '2026-09-01T00:00:00.000Z' });
-      await signInAs(harness, 'account');
-      await button('Revoke Practice software').click();
-      await dialog('Revoke API Key?').getByText('Never', { exact: true }).first().waitFor();
-      await eventually(async () => expect(await harness.page.evaluate('document.activeElement.textContent')).to.equal('Cancel'));
-      await harness.page.keyboard.press('Enter');
-      await dialog('Revoke API Key?').waitFor({ state: 'detached' });
-      await untilFocused(button('Revoke Practice software'));
-      await harness.page.keyboard.press('Enter');
-      await dialog('Revoke API Key?').getByRole('button', { name: 'Revoke' }).click();
-      await row('Practice software').waitFor({ state: 'detached' });
-      expect((await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue)).status).to.equal(401);
-      await untilFocused(row('Website form'));
-    });
+  it("focuses Cancel first, which revokes nothing and returns the focus, and the revoked key's next request is refused", async () => {
+    const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
+    await createKeyOn(harness, harness.tenants.users.account, 'Website form', { on: '2026-09-01T00:00:00.000Z' });
+    await harness.enter('account');
+    await button('Revoke Practice software').click();
+    await dialog('Revoke API Key?').getByText('Never', { exact: true }).first().waitFor();
+    await eventually(async () => expect(await harness.page.evaluate('document.activeElement.textContent')).to.equal('Cancel'));
+    await harness.page.keyboard.press('Enter');
+    await dialog('Revoke API Key?').waitFor({ state: 'detached' });
+    await untilFocused(button('Revoke Practice software'));
+    await harness.page.keyboard.press('Enter');
+    await dialog('Revoke API Key?').getByRole('button', { name: 'Revoke' }).click();
+    await row('Practice software').waitFor({ state: 'detached' });
+    expect((await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue)).status).to.equal(401);
+    await untilFocused(row('Website form'));
+  });
 
-    it('names the creator of another user’s key, and cancels its calls on request', async () => {
-      const { keyValue } = await createKeyOn(harness, harness.tenants.users.teammate, 'Practice software');
-      for (let index = 0; index < 3; index++) await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue);
-      await signInAs(harness, 'partner');
-      await button('Revoke Practice software').click();
-      await dialog('Revoke API Key?').getByText('created by Tom Teammate').waitFor();
-      await harness.page.getByLabel('Also cancel 3 calls not yet dialed').check();
-      await dialog('Revoke API Key?').getByRole('button', { name: 'Revoke' }).click();
-      await row('Practice software').waitFor({ state: 'detached' });
-      const states = await harness.direct.storage.database.read('calls').select('state');
-      expect(states).to.deep.equal([{ state: 'cancelled' }, { state: 'cancelled' }, { state: 'cancelled' }]);
-    });
+  it('names the creator of another user’s key, and cancels its calls on request', async () => {
+    const { keyValue } = await createKeyOn(harness, harness.tenants.users.teammate, 'Practice software');
+    for (let index = 0; index < 3; index++) await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue);
+    await harness.enter('partner');
+    await button('Revoke Practice software').click();
+    await dialog('Revoke API Key?').getByText('created by Tom Teammate').waitFor();
+    await harness.page.getByLabel('Also cancel 3 calls not yet dialed').check();
+    await dialog('Revoke API Key?').getByRole('button', { name: 'Revoke' }).click();
+    await row('Practice software').waitFor({ state: 'detached' });
+    const states = await harness.direct.storage.database.read('calls').select('state');
+    expect(states).to.deep.equal([{ state: 'cancelled' }, { state: 'cancelled' }, { state: 'cancelled' }]);
   });
 
   it('labels keys with their owner, but not for a user who sees only their own keys', async () => {
@@ -100,21 +78,283 @@ describeBrowser('the console, for API keys', () => {
       ['tied', ['Ada Account', 'Tom Teammate', 'You']],
       ['partner', ['Ada Account', 'Tia Tied', 'Tom Teammate']],
     ] as const) {
-      await signInAs(harness, user);
+      await harness.enter(user);
       await harness.page.getByRole('grid').waitFor();
       expect(await harness.page.getByRole('columnheader', { name: 'Owner' }).count()).to.equal(owners.length === 0 ? 0 : 1);
       expect((await harness.page.locator('td[data-label="Owner"]').allInnerTexts()).toSorted()).to.deep.equal(owners);
-      await button('Sign out').click();
     }
+  });
+
+  it('warns about keys that expire within 30 days', async () => {
+    const soon = new Date(Date.now() - 360 * 86_400_000).toISOString();
+    await createKeyOn(harness, harness.tenants.users.account, 'Zapier', { on: soon, expiration: { kind: 'years', years: 1 } });
+    await openWithKeys(harness, ['Endless']);
+    await button('One key expires within 30 days').focus();
+    await harness.page
+      .getByRole('tooltip', { name: /^Zapier, on / })
+      .or(harness.page.getByText(/^Zapier, on /))
+      .first()
+      .waitFor();
+    await button('One key expires within 30 days').click();
+    await eventually(async () => expect(await names()).to.deep.equal(['Zapier']));
+    await row('Zapier')
+      .getByText(/^in [3-6] days$/)
+      .waitFor();
+  });
+
+  it("shows a key's access, calls by day and activity, its access in the dialogs that save and revoke it, and a warning about a name that another key has", async () => {
+    await openWithKeys(harness, ['One']);
+    await row('One').click();
+    await panel().getByText('All campaigns in Blue Clinic').waitFor();
+    await panel().getByText('No calls placed in the last 30 days').waitFor();
+    await panel().getByText('You created this API key').waitFor();
+    await button('Create API key').click();
+    await harness.page.getByLabel('Name', { exact: true }).fill('ＯNÉ');
+    await harness.page.getByText('A key with this name already exists.').waitFor();
+    await harness.page.getByLabel('Name', { exact: true }).fill('Two');
+    await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
+    await button('Create Key').click();
+    await dialog('Save your key').getByText('This key has access to all campaigns in Blue Clinic and works until it’s revoked.').waitFor();
+    await button("I've Saved It").click();
+    await button('Revoke Two').click();
+    await dialog('Revoke API Key?').getByText('It has access to all campaigns in Blue Clinic.').waitFor();
+  });
+
+  it('keeps a selection across pages, and names each selected key with its creator before revoking them', async () => {
+    for (let index = 0; index < 12; index++) {
+      const on = `2026-01-${10 + index}T08:00:00.000Z`;
+      await createKeyOn(harness, harness.tenants.users.account, `Key ${index}`, { on });
+    }
+    await harness.enter('partner');
+    const pick = async (name: string) => {
+      await row(name).focus();
+      await harness.page.keyboard.press('Space');
+    };
+    await harness.page.getByLabel('Rows').selectOption('10');
+    await pick('Key 11');
+    await button('Next page').click();
+    await pick('Key 0');
+    await button('Revoke 2 keys…').click();
+    await eventually(async () => {
+      const named = await dialog('Revoke 2 API keys?').locator('tbody tr').allInnerTexts();
+      expect(named.map((text) => text.split(/\s*[\t\n]\s*/)).map((texts) => [texts[0], texts[2]])).to.deep.equal([
+        ['Key 11', 'Ada Account'],
+        ['Key 0', 'Ada Account'],
+      ]);
+    });
+    await untilFocused(dialog('Revoke 2 API keys?').getByRole('button', { name: 'Cancel' }));
+    await dialog('Revoke 2 API keys?').getByRole('button', { name: 'Revoke 2 keys' }).click();
+    await harness.page.getByText('2 keys were revoked.').waitFor();
+    await harness.page.getByText('10 keys', { exact: false }).first().waitFor();
+    const left: string[] = await harness.direct.storage.database.read('api_keys').orderBy('created_at').pluck('name');
+    expect(left).to.deep.equal(Array.from({ length: 10 }, (_, index) => `Key ${index + 1}`));
+  });
+
+  it('makes the user type the number of keys before revoking more than ten', async () => {
+    for (let index = 0; index < 11; index++) await createKeyOn(harness, harness.tenants.users.account, `Key ${index}`);
+    await harness.enter('account');
+    await harness.page.getByLabel('Select all on this page').check();
+    await button('Revoke 11 keys…').click();
+    const confirm = dialog('Revoke 11 API keys?').getByRole('button', { name: 'Revoke 11 keys' });
+    await confirm.click({ force: true });
+    await eventually(async () => expect(await confirm.getAttribute('aria-disabled')).to.equal('true'));
+    await harness.page.getByLabel('To revoke 11 keys, type 11').fill('11');
+    await confirm.click();
+    await harness.page.getByText('No API keys yet').waitFor();
+  });
+
+  it('replaces a key with a new key of the same name and expiration, and shows both keys', async () => {
+    await createKeyOn(harness, harness.tenants.users.account, 'Zapier', { expiration: { kind: 'years', years: 2 } });
+    await harness.enter('account');
+    await row('Zapier').click();
+    await button('Replace…').click();
+    await harness.page.getByRole('radio', { name: '2 Years', checked: true }).waitFor();
+    await harness.page.getByText('The old key has access to all campaigns in Blue Clinic.').waitFor();
+    await button('Create Key').click();
+    await button("I've Saved It").click();
+    await panel().getByText('Keys with this name').waitFor();
+    await eventually(async () => expect(await panel().locator('tbody tr').count()).to.equal(2));
+    const covers = (cells: (HTMLElement | SVGElement)[]) =>
+      cells.filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).length;
+    expect(await panel().locator('td').evaluateAll(covers)).to.equal(0);
+    await eventually(async () =>
+      expect((await names()).map((name) => name.replace(/\n…\w{6}$/, ' and its ID'))).to.deep.equal([
+        'Zapier and its ID',
+        'Zapier and its ID',
+      ]),
+    );
+  });
+
+  it('says that an expired key no longer works', async () => {
+    await createKeyOn(harness, harness.tenants.users.account, 'Old', {
+      on: '2024-01-01T00:00:00.000Z',
+      expiration: { kind: 'years', years: 1 },
+    });
+    await harness.enter('account');
+    await row('Old').focus();
+    await harness.page.keyboard.press('Delete');
+    await dialog('Revoke API Key?').getByText('has expired and no longer works').waitFor();
+    await dialog('Revoke API Key?').getByRole('button', { name: 'Revoke' }).click();
+    await harness.page.getByText('Old was revoked.', { exact: true }).waitFor();
+  });
+
+  /** Places a call with another core on the database, which writes the key's use when it closes. */
+  async function placeAndClose(keyValue: string): Promise<number> {
+    const other = await startCoreHere(harness.database);
+    const { status } = await placeCall(other.url, harness.tenants.campaign.id, keyValue);
+    await other.close();
+    return status;
+  }
+
+  it('limits a key in its details, warns before it locks out the client that used the key last, and marks the key in the list', async () => {
+    const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
+    await placeAndClose(keyValue);
+    await harness.enter('account');
+    await harness.page.getByRole('row', { name: 'Practice software' }).click();
+    await harness.page.getByText('from 127.0.0.1').waitFor();
+    await button('Limit…').click();
+    const form = dialog('Limit API key');
+    await form.getByLabel('Addresses').fill('192.0.2.0/24\n10.0.0.7/8');
+    await form.getByLabel('Calls per day').fill('0');
+    await form.getByText('The key was last used from 127.0.0.1, which isn’t in this list.').waitFor();
+    await button('Save').click();
+    await form.getByText('10.0.0.7/8: The address has bits set beyond its prefix length.').waitFor();
+    await form.getByText('Enter a whole number from 1 to 10,000,000').waitFor();
+    await form.getByLabel('Addresses').fill('192.0.2.0/24');
+    await form.getByLabel('Calls per day').fill('500');
+    await button('Save').click();
+    await form.waitFor({ state: 'detached' });
+    await harness.page.getByRole('row', { name: 'Practice software' }).getByText('Limited').waitFor();
+    await harness.page.getByText('500 left until').waitFor();
+    expect(await placeAndClose(keyValue)).to.equal(401);
+  });
+
+  it('replaces a key with one that has the same limits', async () => {
+    const { id } = await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
+    const version = { limits_version: 'v1', addresses: '["192.0.2.0/24"]', calls_per_day: 7, time_zone: 'Asia/Tokyo' };
+    await harness.direct.storage.database.write('api_keys').where({ id }).update(version);
+    await harness.enter('account');
+    await harness.page.getByRole('row', { name: 'Practice software' }).click();
+    await button('Replace…').click();
+    await dialog('Replace API key').getByLabel('Copy the old key’s limits: only from 192.0.2.0/24, 7 calls per day').waitFor();
+    await dialog('Replace API key').getByText('The old key’s time zone.').waitFor();
+    await button('Create Key').click();
+    await button("I've Saved It").click();
+    await button("I've Saved It").waitFor({ state: 'detached' });
+    const keys = await harness.direct.storage.database.read('api_keys').select('addresses', 'calls_per_day', 'time_zone');
+    const same = { addresses: '["192.0.2.0/24"]', calls_per_day: 7, time_zone: 'Asia/Tokyo' };
+    expect(keys).to.deep.equal([same, same]);
+  });
+
+  it('asks why a key is being revoked, shows what a leaked key did in the last 24 hours, and links to its calls and its replacement', async () => {
+    const { page, tenants, direct } = harness;
+    const { keyValue } = await createKeyOn(harness, tenants.users.account, 'Practice software');
+    await placeAndClose(keyValue);
+    await harness.enter('account');
+    await button('Revoke Practice software').click();
+    const asking = dialog('Revoke API Key?');
+    await asking.getByLabel('Reason').selectOption('Another reason');
+    await asking.getByLabel('Why?').waitFor();
+    await asking.getByLabel('Reason').selectOption('It leaked');
+    for (const text of ['1 call placed.', '127.0.0.1', 'The key has no replacement yet.', 'Someone else may have placed it.'])
+      await asking.getByText(text).waitFor();
+    await link('Show the key’s calls').click();
+    await heading('Calls').waitFor();
+    expect(await asking.count()).to.equal(0);
+
+    const { id } = await createKeyOn(harness, tenants.users.account, 'Practice software', { on: '2026-10-02T08:00:00.000Z' });
+    await page.goto('about:blank');
+    await harness.enter('account');
+    await button('Revoke Practice software').last().click();
+    await asking.getByLabel('Reason').selectOption('It leaked');
+    expect(await asking.getByRole('link', { name: 'Practice software' }).getAttribute('href')).to.include(id);
+    await asking.getByRole('button', { name: 'Revoke', exact: true }).click();
+    await asking.waitFor({ state: 'detached' });
+    expect(await direct.storage.database.read('audit_events').where({ action: 'api-key.revoked' }).pluck('detail')).to.deep.equal([
+      'leaked',
+    ]);
+  });
+
+  it('shows pages of 10, 20 and 50', async () => {
+    for (let index = 1; index <= 58; index++) await createKeyOn(harness, harness.tenants.users.account, `Key ${index}`);
+    await harness.enter('account');
+    const rows = () => harness.page.locator('tbody tr').count();
+    const size = harness.page.getByLabel('Rows');
+    await eventually(async () => expect(await size.getByRole('option').allInnerTexts()).to.deep.equal(['10', '20', '50']));
+    for (const [rowsOfPage, pages] of [
+      ['10', 6],
+      ['20', 3],
+      ['50', 2],
+    ] as const) {
+      await size.selectOption(rowsOfPage);
+      await harness.page.getByText(`Page 1 of ${pages}`).waitFor();
+      expect(await rows()).to.equal(Number(rowsOfPage));
+    }
+    await button('Next page').click();
+    await harness.page.getByText('51–58 of 58 keys').waitFor();
+    expect(await rows()).to.equal(8);
+  });
+
+  it('says that it lists only the newest 500, says how to list the others, and finds an older key by its value', async () => {
+    const { direct, tenants } = harness;
+    const oldest = await createKeyOn(harness, tenants.users.account, 'The oldest', { on: '2020-01-01T00:00:00.000Z' });
+    const [model] = await direct.storage.database.read('api_keys').where({ id: oldest.id });
+    for (let batch = 0; batch < 60; batch++) {
+      const copies = Array.from({ length: 20 }, (_, index) => {
+        const number = batch * 20 + index;
+        return {
+          ...model,
+          id: direct.ports.randomness.id(),
+          name: `Copy ${number}`,
+          digest: Buffer.from(direct.ports.randomness.bytes(32)).toString('hex'),
+          created_at: instant((model?.created_at ?? 0) + number + 1),
+        };
+      });
+      await direct.storage.database.write('api_keys').insert(copies);
+    }
+    await harness.enter('account');
+    await harness.page.getByText('Newest 500 of 1,201').waitFor();
+    await harness.page.getByText('callkey-admin key list --all').waitFor();
+    await button('Which key is this?').click();
+    await harness.page.getByLabel('Key value').fill(` ${oldest.keyValue.replaceAll('_', '\\_\u200B')}\n`);
+    await button('Find key').click();
+    await harness.page.getByRole('complementary', { name: /The oldest/ }).waitFor();
+    await button(/Revoke…/).click();
+    await dialog('Revoke API Key?').waitFor();
+    await button('Cancel').click();
+    await harness.page.getByLabel('Search by name').fill('The oldest');
+    await harness.page.getByText('No matching API keys').waitFor();
+  });
+
+  it('finds the key for a pasted value, scrolls to its row and opens it, also when the value is entered again', async () => {
+    for (let index = 0; index < 30; index++) await createKeyOn(harness, harness.tenants.users.account, `Key ${index}`);
+    const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Found in a log', { on: '2025-01-01T00:00:00.000Z' });
+    await harness.enter('account');
+    await harness.page.getByRole('grid').waitFor();
+    await button('Which key is this?').click();
+    await harness.page.getByLabel('Key value').fill(keyValue.slice(0, -1));
+    await button('Find key').click();
+    await harness.page.getByText('This isn’t a key value').waitFor();
+    await harness.page.getByLabel('Key value').fill(keyValue);
+    await button('Find key').click();
+    await harness.page.locator('tr.highlighted', { hasText: 'Found in a log' }).waitFor();
+    await harness.page.getByText('Page 2 of 2').waitFor();
+    await harness.page.getByRole('complementary', { name: /Found in a log/ }).waitFor();
+    // The details of another key are open then, so its row alone stands out.
+    await harness.page.getByRole('row', { name: /Key 0/ }).click();
+    await harness.page.locator('tr.highlighted').waitFor({ state: 'detached' });
+    await harness.page.getByLabel('Search by name').fill('something else');
+    await button('Which key is this?').click();
+    await harness.page.getByLabel('Key value').fill(keyValue);
+    await button('Find key').click();
+    await untilFocused(row('Found in a log'));
   });
 });
 
 describeBrowser('the form for a new API key', () => {
-  before(async () => {
-    harness = await openPage();
-    await signInAs(harness, 'account');
-  });
-  after(() => harness.close());
+  const harness = openOnce(() => openPage());
+  const { button, dialog } = finders(() => harness.page);
+  before(() => harness.enter('account'));
   beforeEach(async () => {
     await button('Create API key').click();
     await dialog('Create API key').waitFor();
@@ -211,7 +451,7 @@ describeBrowser('the form for a new API key', () => {
     await name().fill('📞'.repeat(201));
     await harness.page.getByText('201 / 200').waitFor();
     expect(await name().getAttribute('aria-invalid')).to.equal(null);
-    await harness.page.getByRole('button', { name: 'Create Key' }).click();
+    await button('Create Key').click();
     await harness.page.getByText('Choose an expiration.').waitFor();
     await harness.page.getByText('Must be at most 200 characters.').waitFor();
     await discard();

@@ -9,7 +9,7 @@ import { eventually } from '../support/until.ts';
 
 describeBrowser('the console in a browser', () => {
   const browser = browserForEach();
-  const { button, heading, link, goHomeFromCalls, open } = browser;
+  const { button, heading, link, row, panel, goHomeFromCalls, open } = browser;
   const path = () => browser.page.evaluate('location.pathname + location.search + location.hash');
 
   describe('the address', () => {
@@ -54,12 +54,13 @@ describeBrowser('the console in a browser', () => {
     });
 
     it('opens the home screen if its screen is unknown or not allowed', async () => {
-      for (const hash of ['#/users', '#/nothing', '#//evil.example']) {
-        await open(`${browser.harness.core.url}/${hash}`);
+      await open(`${browser.harness.core.url}/#/users`);
+      for (const hash of ['#/nothing', '#//evil.example', '#/users']) {
         await browser.page.waitForURL(/#\/api-keys$/);
         await heading('API keys').waitFor();
-        await browser.page.goto('about:blank');
+        await browser.page.goto(`${browser.harness.core.url}/${hash}`);
       }
+      await browser.page.waitForURL(/#\/api-keys$/);
     });
 
     it('contains the search, sort order, page size and open key, which survive a reload and open in a new tab', async () => {
@@ -68,11 +69,11 @@ describeBrowser('the console in a browser', () => {
       await browser.page.getByLabel('Search by name').fill('front');
       await button('Name').click();
       await browser.page.getByLabel('Rows per page').selectOption('50');
-      await browser.page.getByRole('row', { name: 'Front desk' }).click();
-      await browser.page.getByRole('complementary').waitFor();
+      await row('Front desk').click();
+      await panel().waitFor();
       expect(await path()).to.equal(`/#/api-keys/${id}?search=front&sort=name&size=50`);
       await browser.page.reload();
-      await browser.page.getByRole('complementary').getByRole('heading', { name: 'Front desk' }).waitFor();
+      await panel().getByRole('heading', { name: 'Front desk' }).waitFor();
       await eventually(async () => expect(await browser.page.getByLabel('Search by name').inputValue()).to.equal('front'));
       await browser.page.locator('[aria-sort="ascending"]', { hasText: 'Name' }).waitFor();
       const opening = browser.context.waitForEvent('page');
@@ -82,25 +83,24 @@ describeBrowser('the console in a browser', () => {
       await tab.close();
       await button('Close details').click();
       await browser.page.goBack();
-      await browser.page.getByRole('complementary').waitFor();
+      await panel().waitFor();
     });
 
     it("opens a key, user or call that isn't on the loaded page of the list, and says if it no longer exists", async () => {
       const { keyValue, id } = await createKeyOn(browser.harness, browser.harness.tenants.users.account, 'Linked');
       const contactId = textAt(await placeCall(browser.harness.core.url, browser.harness.tenants.campaign.id, keyValue), 'contactId');
-      const panel = browser.page.getByRole('complementary');
       await open(`${browser.harness.core.url}/#/calls/${browser.harness.tenants.campaign.id}/${contactId}?state=failed`, 'partner');
-      await panel.getByRole('link', { name: browser.harness.tenants.campaign.name }).waitFor();
-      await panel.getByText(browser.harness.tenants.users.account.name, { exact: true }).waitFor();
-      await panel.getByRole('link', { name: 'Linked' }).click();
-      await panel.getByRole('heading', { name: 'Linked' }).waitFor();
+      await panel().getByRole('link', { name: browser.harness.tenants.campaign.name }).waitFor();
+      await panel().getByText(browser.harness.tenants.users.account.name, { exact: true }).waitFor();
+      await panel().getByRole('link', { name: 'Linked' }).click();
+      await panel().getByRole('heading', { name: 'Linked' }).waitFor();
       expect(await path()).to.equal(`/#/api-keys/${id}`);
       await browser.page.goto(`${browser.harness.core.url}/#/users/${browser.harness.tenants.users.teammate.id}?search=zzz`);
-      await panel.getByRole('heading', { name: 'Tom Teammate' }).waitFor();
+      await panel().getByRole('heading', { name: 'Tom Teammate' }).waitFor();
       await link('Show activity').click();
       await browser.page.getByRole('heading', { name: 'Activity', exact: true }).waitFor();
       await browser.page.goto(`${browser.harness.core.url}/#/api-keys/gone`);
-      await panel.getByText('This key doesn’t exist, or you don’t have access to it.').waitFor();
+      await panel().getByText('This key doesn’t exist, or you don’t have access to it.').waitFor();
     });
 
     it('shows no search or filters for a list without calls, even while it loads', async () => {
@@ -138,8 +138,8 @@ describeBrowser('the console in a browser', () => {
       await heading('Activity').waitFor();
       await eventually(async () => expect(await browser.page.getByLabel('To day').inputValue()).to.equal('8 Nov 2026'));
       await browser.page.goto(`${browser.harness.core.url}/#/directory/campaign?parent=${browser.harness.tenants.siblingAccount.id}`);
-      await browser.page.getByRole('row', { name: 'Recalls' }).waitFor();
-      expect(await browser.page.getByRole('row', { name: 'Appointment reminders' }).count()).to.equal(0);
+      await row('Recalls').waitFor();
+      expect(await row('Appointment reminders').count()).to.equal(0);
       await browser.page.getByRole('button', { name: 'In Green Clinic' }).waitFor();
     });
 

@@ -109,7 +109,7 @@ describeBrowser('the console in a browser', () => {
       await button('Choose').click();
       await browser.page.getByRole('dialog').getByRole('combobox').fill('blue');
       await browser.page.getByRole('option', { name: /Blue Clinic/ }).click();
-      await browser.page.getByRole('row', { name: 'Practice software' }).waitFor();
+      await browser.row('Practice software').waitFor();
       // This simulates another tab whose message hasn't arrived here yet.
       const { write } = browser.harness.direct.storage.database;
       await write('sessions')
@@ -117,8 +117,8 @@ describeBrowser('the console in a browser', () => {
         .update({ tenancy_kind: 'partner', tenancy_id: browser.harness.tenants.otherPartner.id });
       await createKey();
       await button("I've Saved It").click();
-      await browser.page.getByRole('row', { name: /Canary .*You/ }).waitFor();
-      await eventually(async () => expect(await browser.page.getByRole('row', { name: 'Practice software' }).count()).to.equal(1));
+      await browser.row(/Canary .*You/).waitFor();
+      await eventually(async () => expect(await browser.row('Practice software').count()).to.equal(1));
       const [canary] = await write('api_keys').where({ name: 'Canary', creator_id: browser.harness.tenants.users.staff.id });
       expect(canary?.account_id).to.equal(browser.harness.tenants.account.id);
     });
@@ -127,14 +127,14 @@ describeBrowser('the console in a browser', () => {
       const { account, otherPartner } = browser.harness.tenants;
       await createKeyOn(browser.harness, browser.harness.tenants.users.other, 'Key of the other');
       await open(`${browser.harness.core.url}/#/api-keys?tenancy=account/${account.id}`, 'staff');
-      await browser.page.getByRole('row', { name: 'Practice software' }).waitFor();
+      await browser.row('Practice software').waitFor();
       const other = await browser.context.newPage();
       await other.goto(`${browser.harness.core.url}/#/api-keys?tenancy=partner/${otherPartner.id}`);
       const row = other.getByRole('row', { name: 'Key of the other' });
       await row.waitFor();
       await browser.page.bringToFront();
       await browser.page.reload();
-      await browser.page.getByRole('row', { name: 'Practice software' }).waitFor();
+      await browser.row('Practice software').waitFor();
       await other.bringToFront();
       await other.getByRole('button', { name: 'Refresh' }).click();
       expect(await other.getByRole('row', { name: 'Practice software' }).count()).to.equal(0);

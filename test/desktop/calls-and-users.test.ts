@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { instant } from '../../core/domain/instant.ts';
 import { describeBrowser, openPage } from '../support/browser.ts';
-import { signInAs } from '../support/console-harness.ts';
+import { finders, signInAs } from '../support/console-harness.ts';
 import { openForEach } from '../support/opened.ts';
 import { faultyProxy } from '../support/proxies.ts';
 import { createKeyOn, placeCallIn } from '../support/sample-data.ts';
@@ -15,9 +15,7 @@ describeBrowser('the console, for calls and users', () => {
     ({ keyValue } = await createKeyOn(harness, harness.tenants.users.teammate, 'Practice software'));
   });
 
-  const link = (name: string) => harness.page.getByRole('link', { name, exact: true });
-  const button = (name: string) => harness.page.getByRole('button', { name, exact: true });
-  const row = (name: string) => harness.page.getByRole('row', { name });
+  const { link, button, row, panel } = finders(() => harness.page);
   const call = (name: string, requestId: string) => ({ requestId, contact: { phone: '+4930555001', name } });
   /** Returns the texts of a row's cells in these columns. */
   const cells = async (name: string, ...heads: string[]) => {
@@ -34,14 +32,14 @@ describeBrowser('the console, for calls and users', () => {
       isSimulated: true,
     });
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Grace Hopper', 'order-2'));
-    await signInAs(harness, 'tied');
+    await harness.enter('tied');
     await link('Calls').click();
     await eventually(async () =>
       expect(await cells('Ada Lovelace', 'Outcome', 'Key')).to.deep.equal(['No answer Simulated Rang for 30 s.', 'Practice software']),
     );
     await eventually(async () => expect(await cells('Grace Hopper', 'Outcome')).to.deep.equal(['Queued']));
     await row('Ada Lovelace').click();
-    await harness.page.getByRole('complementary').getByText('Practice software Tom Teammate').waitFor();
+    await panel().getByText('Practice software Tom Teammate').waitFor();
   });
 
   it('holds the list while new calls arrive, says how many, and then shows them', async () => {
@@ -54,7 +52,7 @@ describeBrowser('the console, for calls and users', () => {
       );
     const first = () => page.locator('tbody th').first().innerText();
     await placed(3, 'Old');
-    await signInAs(harness, 'tied');
+    await harness.enter('tied');
     await link('Calls').click();
     await row('Old 2').waitFor();
     const [before, top] = [await first(), (await row('Old 0').boundingBox())?.y];
@@ -71,7 +69,7 @@ describeBrowser('the console, for calls and users', () => {
   it('dims the rows of another filter until those of the new one have arrived', async () => {
     const { tenants, page } = harness;
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'));
-    await signInAs(harness, 'tied');
+    await harness.enter('tied');
     await link('Calls').click();
     await row('Ada Lovelace').waitFor();
     const arrival = Promise.withResolvers<void>();
@@ -94,7 +92,7 @@ describeBrowser('the console, for calls and users', () => {
     const simulated = { state: 'no_answer', detail: 'Simulated: No one answered.', isSimulated: true } as const;
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'), { state: 'failed', detail });
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Grace Hopper', 'order-2'), simulated);
-    await signInAs(harness, 'tied');
+    await harness.enter('tied');
     await link('Calls').click();
     for (const width of [390, 768, 1280, 1600]) {
       await page.setViewportSize({ width, height: 800 });
@@ -116,13 +114,12 @@ describeBrowser('the console, for calls and users', () => {
     });
     const trouble = { since: instant(Date.UTC(2026, 10, 21, 9)), reason: 'connection refused' };
     await harness.direct.ports.stores.dialing.noteTrouble('core-1', trouble, instant(Date.now()));
-    await signInAs(harness, 'tied');
+    await harness.enter('tied');
     await link('Calls').click();
     await page.getByText(/^The provider hasn’t accepted a call since .+: connection refused\.$/).waitFor();
     await row('Ada Lovelace').click();
-    const panel = page.getByRole('complementary');
-    await panel.getByText('orderNumber').waitFor();
-    const facts = async () => (await panel.locator('.facts').allInnerTexts()).join('\n').replace(/\s+/g, ' ');
+    await panel().getByText('orderNumber').waitFor();
+    const facts = async () => (await panel().locator('.facts').allInnerTexts()).join('\n').replace(/\s+/g, ' ');
     await eventually(async () =>
       expect(await facts()).to.match(/Not before 1 Jan 2099, .* Not after 2 Jan 2099, .* Next attempt 1 Jan 2099, .* orderNumber 4711/),
     );
@@ -138,7 +135,7 @@ describeBrowser('the console, for calls and users', () => {
   it('refreshes the list of calls automatically', async () => {
     const { page, tenants } = harness;
     await page.clock.install();
-    await signInAs(harness, 'tied');
+    await harness.enter('tied');
     await link('Calls').click();
     await page.getByText('No calls yet').waitFor();
     const state = (text: string) => row('Ada Lovelace').getByText(text);
@@ -165,7 +162,7 @@ describeBrowser('the console, for calls and users', () => {
       { ...counted, state: 'completed by machine', calls: 2 },
       { ...counted, state: 'failed', calls: 2 },
     ]);
-    await signInAs(harness, 'partner');
+    await harness.enter('partner');
     await link('Calls').click();
     await button('By campaign').click();
     await eventually(async () => expect(await cells('Appointment reminders', 'Account', 'Calls')).to.deep.equal(['Blue Clinic', '3']));
@@ -188,7 +185,7 @@ describeBrowser('the console, for calls and users', () => {
     const network = await faultyProxy(core.url);
     for (let index = 0; index < 51; index++) await placeCall(core.url, tenants.campaign.id, keyValue);
     await page.goto(network.url);
-    await signInAs(harness, 'tied');
+    await signInAs({ ...harness, page }, 'tied');
     await link('Calls').click();
     await page.getByText('50 of 51 calls').waitFor();
     network.faults.push({ status: 502 }, { status: 502 });
@@ -202,7 +199,7 @@ describeBrowser('the console, for calls and users', () => {
 
   it('creates a user in the viewer’s scope, and shows the password once', async () => {
     const { tenants, page } = harness;
-    await signInAs(harness, 'partner');
+    await harness.enter('partner');
     await link('Users').click();
     await button('Create user').click();
     await eventually(async () =>
@@ -234,7 +231,7 @@ describeBrowser('the console, for calls and users', () => {
   it('lists the keys that a deletion revokes, with their last use, before deleting', async () => {
     const { page, tenants, core } = harness;
     for (let index = 0; index < 2; index++) await placeCall(core.url, tenants.campaign.id, keyValue);
-    await signInAs(harness, 'partner');
+    await harness.enter('partner');
     await link('Users').click();
     await button('Delete Tom Teammate').click();
     const dialog = page.getByRole('alertdialog', { name: 'Delete Tom Teammate?' });

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
-import { describeBrowser, type Home, openInChromium } from '../support/browser.ts';
+import { describeBrowser, openPage } from '../support/browser.ts';
 import { at } from '../support/clock.ts';
-import { signInAs } from '../support/console-harness.ts';
-import { type CoreHarness, openCore } from '../support/core.ts';
+import { openForEach, openOnce } from '../support/opened.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { eventually } from '../support/until.ts';
 
@@ -14,11 +13,8 @@ function setClockAhead(ms: number): void {
 }
 
 describeBrowser('the console on a computer whose clock is three days ahead', () => {
-  let harness: CoreHarness;
-  let home: Home;
-
+  const harness = openOnce(() => openPage());
   before(async () => {
-    harness = await openCore();
     const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
     const ends = { 'Of Auckland': '2031-01-31T10:59:59.999Z', 'Soon over': inDays(20), 'Over tomorrow': inDays(23.5 / 24) };
     for (const [name, end] of Object.entries(ends)) {
@@ -26,26 +22,20 @@ describeBrowser('the console on a computer whose clock is three days ahead', () 
       const expiry = { expires_at: at(end), expiry_time_zone: 'Pacific/Auckland' };
       await harness.direct.storage.database.write('api_keys').where({ id }).update(expiry);
     }
-    home = await openInChromium('about:blank');
-    await home.page.addInitScript(setClockAhead, aheadMs);
-    await home.page.goto(harness.core.url);
-    await signInAs({ ...harness, page: home.page }, 'account');
-  });
-  after(async () => {
-    await home?.close();
-    await harness?.close();
+    await harness.page.addInitScript(setClockAhead, aheadMs);
+    await harness.enter('account');
   });
 
   it("decides by the server's clock whether a key has expired", async () => {
-    const row = home.page.getByRole('row', { name: 'Over tomorrow' });
+    const row = harness.page.getByRole('row', { name: 'Over tomorrow' });
     await row.getByText('in 23 hours').waitFor();
     await row.getByRole('button').click();
-    await home.page.getByRole('alertdialog').getByText('will stop working immediately').waitFor();
-    await home.page.keyboard.press('Escape');
+    await harness.page.getByRole('alertdialog').getByText('will stop working immediately').waitFor();
+    await harness.page.keyboard.press('Escape');
   });
 
   it('says that the clock is ahead, and shows when a new key will really expire', async () => {
-    const { page } = home;
+    const { page } = harness;
     await page.getByRole('button', { name: 'Create API key' }).click();
     await page.getByText('Your computer’s clock is 3 days ahead of the server’s.').waitFor();
     await page.getByLabel('Name', { exact: true }).fill('Right');
@@ -59,13 +49,13 @@ describeBrowser('the console on a computer whose clock is three days ahead', () 
   });
 
   it('shows the time zone of an expiration that was chosen in another zone', async () => {
-    await home.page.getByRole('row', { name: 'Of Auckland' }).getByText('31 Jan 2031', { exact: true }).focus();
-    await home.page.getByText(/^31 Jan 2031, 23:59:59 Pacific\/Auckland/).waitFor();
+    await harness.page.getByRole('row', { name: 'Of Auckland' }).getByText('31 Jan 2031', { exact: true }).focus();
+    await harness.page.getByText(/^31 Jan 2031, 23:59:59 Pacific\/Auckland/).waitFor();
   });
 
   it("doesn't let the badge of a key that expires soon cover the key's button", async () => {
-    await home.page.setViewportSize({ width: 1280, height: 800 });
-    const row = home.page.getByRole('row', { name: 'Soon over' });
+    await harness.page.setViewportSize({ width: 1280, height: 800 });
+    const row = harness.page.getByRole('row', { name: 'Soon over' });
     const badge = await row.getByText('in 19 days').boundingBox();
     const button = await row.getByRole('button').boundingBox();
     expect((badge?.x ?? Number.NaN) + (badge?.width ?? 0)).to.be.lessThan(button?.x ?? 0);
@@ -80,19 +70,14 @@ function reportZone(timeZone: string | undefined): void {
 }
 
 describeBrowser('the console in a browser that reports no usable time zone', () => {
-  let harness: CoreHarness;
-  before(async () => {
-    harness = await openCore();
-    await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
-  });
-  after(() => harness.close());
+  const harness = openForEach(() => openPage());
 
   for (const zone of ['Etc/Unknown', undefined, 'Mars/Olympus_Mons']) {
     it(`shows times in UTC and offers all zones if it reports ${zone}`, async () => {
-      const { page, close } = await openInChromium('about:blank');
+      const { page } = harness;
+      await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
       await page.addInitScript(reportZone, zone);
-      await page.goto(harness.core.url);
-      await signInAs({ ...harness, page }, 'account');
+      await harness.enter('account');
       await page.getByRole('row', { name: 'Practice software' }).click();
       await page.getByText('No calls placed in the last 30 days.').waitFor();
       await page.getByRole('button', { name: 'Create API key' }).click();
@@ -102,7 +87,6 @@ describeBrowser('the console in a browser that reports no usable time zone', () 
       await page.getByLabel('Time zone').selectOption('Asia/Tokyo');
       await page.getByRole('button', { name: 'Create Key' }).click();
       await page.getByText('Asia/Tokyo').first().waitFor();
-      await close();
     });
   }
 });

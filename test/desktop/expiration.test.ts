@@ -2,18 +2,21 @@ import { expect } from 'chai';
 import { DateTime } from 'luxon';
 import { endOfDay } from '#contract/calendar.ts';
 import { customRange } from '#contract/expiry.ts';
-import { describeBrowser, openPage, type PageHarness, violationsOn } from '../support/browser.ts';
+import { describeBrowser, openPage, violationsOn } from '../support/browser.ts';
 import { fakeClock } from '../support/clock.ts';
-import { signInAs } from '../support/console-harness.ts';
+import { finders } from '../support/console-harness.ts';
+import { openForEach } from '../support/opened.ts';
 import { eventually } from '../support/until.ts';
 
 describeBrowser("the form for a new key's expiration", () => {
   const start = '2026-11-21T22:58:30.000Z';
   const clock = fakeClock(start);
-  let harness: PageHarness;
-  beforeEach(async () => {
+  const harness = openForEach(() => {
     clock.set(start);
-    harness = await openPage(clock);
+    return openPage(clock);
+  });
+  const { button, dialog } = finders(() => harness.page);
+  beforeEach(async () => {
     // The page and the core have the same fake time.
     await harness.page.clock.install({ time: new Date(start) });
     await harness.page.route('**/console/**', async (route) => {
@@ -21,20 +24,18 @@ describeBrowser("the form for a new key's expiration", () => {
       const date = new Date(clock.now()).toUTCString();
       await route.fulfill({ response, headers: { ...response.headers(), date } });
     });
-    await harness.page.reload();
-    await signInAs(harness, 'account');
-    await harness.page.getByRole('button', { name: 'Create API key' }).click();
+    await harness.enter('account');
+    await button('Create API key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Practice software');
   });
-  afterEach(() => harness.close());
 
-  const words = () => harness.page.getByRole('dialog').locator('output');
+  const words = () => dialog().locator('output');
   const lastDay = () => harness.page.getByLabel('Last day');
   const choose = (choice: string) => harness.page.getByRole('radio', { name: choice, exact: true }).check();
-  const create = () => harness.page.getByRole('button', { name: 'Create Key' }).click();
+  const create = () => button('Create Key').click();
 
   async function createdEnd(): Promise<number> {
-    await harness.page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
+    await dialog('Save your key').waitFor();
     const [key] = await harness.direct.storage.database.read('api_keys').select('expires_at');
     return key?.expires_at ?? Number.NaN;
   }
@@ -55,7 +56,7 @@ describeBrowser("the form for a new key's expiration", () => {
 
   it('offers those days in a calendar for the keyboard, which closes without the dialog around it', async () => {
     const { page } = harness;
-    const calendar = page.getByRole('dialog', { name: 'Calendar' });
+    const calendar = dialog('Calendar');
     await choose('Custom');
     await lastDay().press('Alt+ArrowDown');
     await calendar.getByRole('button', { name: '22 Nov 2026' }).and(page.locator(':focus')).waitFor();

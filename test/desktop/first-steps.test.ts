@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
 import { describeBrowser, type Home, openInChromium, violationsOn } from '../support/browser.ts';
+import { finders } from '../support/console-harness.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
 import { openDirect, password } from '../support/tenants.ts';
@@ -36,9 +37,7 @@ describeBrowser('a new administrator', () => {
   });
 
   const page = () => home.page;
-  const link = (name: string) => page().getByRole('link', { name, exact: true });
-  const button = (name: string) => page().getByRole('button', { name, exact: true });
-  const heading = (name: string) => page().getByRole('heading', { name, exact: true });
+  const { link, button, heading, row, dialog } = finders(page);
 
   it('can show the password while typing it', async () => {
     const field = page().getByLabel('New password', { exact: true });
@@ -87,36 +86,30 @@ describeBrowser('a new administrator', () => {
     // The administrator returns from the terminal.
     await page().evaluate("dispatchEvent(new Event('focus'))");
     await details.getByRole('status').getByText('Queued').waitFor();
-    await eventually(async () => expect(await page().getByRole('row', { name: 'First' }).innerText()).not.to.include('Never'));
+    await eventually(async () => expect(await row('First').innerText()).not.to.include('Never'));
     await details.getByRole('link', { name: 'The first call' }).click();
-    await page().getByRole('row', { name: '+493023125000' }).waitFor();
+    await row('+493023125000').waitFor();
   });
 
   it('creates, finds, renames and opens entries in the directory', async () => {
     await link('Directory').click();
     await page().getByRole('grid', { name: 'Partners' }).waitFor();
-    await page().getByRole('row', { name: 'My organization' }).click();
+    await row('My organization').click();
     await button('Show accounts').click();
-    await page()
-      .getByRole('row', { name: /Blue Clinic/ })
-      .waitFor();
+    await row(/Blue Clinic/).waitFor();
     await button('Create account').click();
-    await page().getByRole('dialog').getByLabel('Name', { exact: true }).fill('Grün');
-    await page().getByRole('dialog').getByRole('button', { name: 'Create', exact: true }).click();
+    await dialog().getByLabel('Name', { exact: true }).fill('Grün');
+    await dialog().getByRole('button', { name: 'Create', exact: true }).click();
     await page().getByText('Account Grün was created.').waitFor();
     await page().getByLabel('Search by name or ID').fill('gruN');
-    await page()
-      .getByRole('row', { name: /Blue Clinic/ })
-      .waitFor({ state: 'detached' });
-    await page().getByRole('row', { name: /Grün/ }).click();
+    await row(/Blue Clinic/).waitFor({ state: 'detached' });
+    await row(/Grün/).click();
     await button('Rename…').click();
-    await page().getByRole('dialog').getByLabel('Name', { exact: true }).fill('Green Clinic');
-    await page().getByRole('dialog').getByRole('button', { name: 'Rename', exact: true }).click();
+    await dialog().getByLabel('Name', { exact: true }).fill('Green Clinic');
+    await dialog().getByRole('button', { name: 'Rename', exact: true }).click();
     await page().getByText('Account renamed to Green Clinic.').waitFor();
     await page().getByLabel('Search by name or ID').fill('green');
-    await page()
-      .getByRole('row', { name: /Green Clinic/ })
-      .click();
+    await row(/Green Clinic/).click();
     await link('Open').click();
     await heading('No API keys yet').waitFor();
     expect(await page().title()).to.contain('Green Clinic');

@@ -6,7 +6,7 @@ import { eventually } from '../support/until.ts';
 
 describeBrowser('a form in the console', () => {
   const browser = browserForEach();
-  const { button, heading, link, open } = browser;
+  const { button, link, open } = browser;
 
   async function openProtection(what: string): Promise<void> {
     await open(browser.harness.core.url, 'partner');
@@ -217,15 +217,6 @@ describeBrowser('a form in the console', () => {
     const dialog = browser.page.getByRole('alertdialog', { name: 'Save your key' });
     await dialog.getByText('This key couldn’t be limited.').waitFor();
     browser.complaints.length = 0;
-  });
-
-  it('links to the calls of a key that is being revoked as leaked', async () => {
-    await open();
-    await button('Revoke Practice software').click();
-    await browser.page.getByLabel('Reason').selectOption('It leaked');
-    await link('Show the key’s calls').click();
-    await heading('Calls').waitFor();
-    expect(await browser.page.getByRole('alertdialog').count()).to.equal(0);
   });
 
   it("doesn't change the first day of a range while its last day is typed, and marks a day that it can't read", async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { describeBrowser, openPage, type PageHarness } from '../support/browser.ts';
-import { openWithKeys, signInAs, type UserName, untilFocused } from '../support/console-harness.ts';
+import { describeBrowser, openPage, openWithKeys, type PageHarness } from '../support/browser.ts';
+import { finders, untilFocused } from '../support/console-harness.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { eventually } from '../support/until.ts';
 
@@ -14,18 +14,12 @@ describeBrowser('the screens of the console', () => {
   });
   afterEach(() => harness.close());
 
-  const link = (name: string) => harness.page.getByRole('link', { name, exact: true });
-  const button = (name: string | RegExp) => harness.page.getByRole('button', { name, exact: typeof name === 'string' });
-  const row = (name: string) => harness.page.getByRole('row', { name });
+  const { link, button, row, heading, panel, dialog } = finders(() => harness.page);
   const press = (key: string) => harness.page.keyboard.press(key);
   const names = () => harness.page.locator('tbody th').allInnerTexts();
-  const panel = () => harness.page.getByRole('complementary');
-  const dialog = (name: string) => harness.page.getByRole('alertdialog', { name });
-
-  const list = (names: readonly string[], user?: UserName) => openWithKeys(harness, names, user);
 
   it('have one tab stop per list, where arrows, j and k move, also to controls in a row and to the column headers, Enter opens the details, and Escape returns to the row', async () => {
-    await list(['One', 'Two', 'Three']);
+    await openWithKeys(harness, ['One', 'Two', 'Three']);
     await eventually(async () =>
       expect(await harness.page.locator('table [tabindex="0"], table :is(button, input):not([tabindex])').count()).to.equal(1),
     );
@@ -51,21 +45,21 @@ describeBrowser('the screens of the console', () => {
   });
 
   it('can be sorted by column, and keep the order and search when the user returns', async () => {
-    await list(['Beta 10', 'beta 9', 'Alpha']);
+    await openWithKeys(harness, ['Beta 10', 'beta 9', 'Alpha']);
     await button('Name').click();
     await eventually(async () => expect(await names()).to.deep.equal(['Alpha', 'beta 9', 'Beta 10']));
     await button('Name').click();
     await harness.page.getByLabel('Search by name').fill('BETA');
     await harness.page.getByText('2 keys', { exact: true }).waitFor();
     await link('Activity').click();
-    await harness.page.getByRole('heading', { name: 'Activity', exact: true }).waitFor();
+    await heading('Activity').waitFor();
     await link('API keys').click();
     await eventually(async () => expect(await names()).to.deep.equal(['Beta 10', 'beta 9']));
     await eventually(async () => expect(await harness.page.getByLabel('Search by name').inputValue()).to.equal('BETA'));
   });
 
   it('keep every row on one line and every action visible, however long the names, which are shown in full on hover', async () => {
-    await list(hostileNames, 'partner');
+    await openWithKeys(harness, hostileNames, 'partner');
     const heights = await harness.page.locator('tbody tr').evaluateAll((rows) => rows.map((each) => each.getBoundingClientRect().height));
     expect(new Set(heights).size).to.equal(1);
     for (const trash of await button(/^Revoke /).all()) {
@@ -84,7 +78,7 @@ describeBrowser('the screens of the console', () => {
     // A profile with its own time zone can't travel.
     harness = await openPage(undefined, {});
     const { page } = harness;
-    await list(['One']);
+    await openWithKeys(harness, ['One']);
     const devtools = await page.context().newCDPSession(page);
     const travelTo = async (timezoneId: string) => {
       await devtools.send('Emulation.setTimezoneOverride', { timezoneId });
@@ -106,7 +100,7 @@ describeBrowser('the screens of the console', () => {
 
   it('ask for the email address before deleting a user with more than ten keys', async () => {
     for (let index = 0; index < 11; index++) await createKeyOn(harness, harness.tenants.users.teammate, `Key ${index}`);
-    await signInAs(harness, 'partner');
+    await harness.enter('partner');
     await link('Users').click();
     await button('Delete Tom Teammate').click();
     const confirm = dialog('Delete Tom Teammate?').getByRole('button', { name: 'Delete' });
@@ -118,16 +112,32 @@ describeBrowser('the screens of the console', () => {
   });
 
   it('can be reached from the palette, which also finds a key by its name', async () => {
-    await list(['One', 'Two']);
-    const palette = harness.page.getByRole('dialog', { name: 'Go to' });
+    await openWithKeys(harness, ['One', 'Two']);
+    const palette = dialog('Go to');
     await button('Go to…').click();
     await palette.getByRole('combobox').fill('calls');
     await press('Enter');
-    await harness.page.getByRole('heading', { name: 'Calls', exact: true }).waitFor();
+    await heading('Calls').waitFor();
     await button('Go to…').click();
     await palette.getByRole('combobox').fill('two');
     await palette.getByRole('option', { name: /Two/ }).waitFor();
     await press('Enter');
     await untilFocused(row('Two'));
+  });
+
+  it('show the tooltip of an element focused with Tab, even if that scrolls the page', async () => {
+    const { page } = harness;
+    await page.setViewportSize({ width: 1280, height: 420 });
+    await openWithKeys(harness, ['One']);
+    await row('One').click();
+    const created = panel().getByRole('listitem').locator('time').last();
+    await created.waitFor();
+    await button('Close details').focus();
+    const isThere = () => created.evaluate((element) => element === document.activeElement);
+    while (!(await isThere())) await page.keyboard.press('Tab');
+    // The scroll event comes with the next frame.
+    await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
+    expect(await page.locator('.page').evaluate((element) => element.scrollTop)).to.be.above(0);
+    expect(await page.getByRole('tooltip').isVisible()).to.equal(true);
   });
 });

@@ -5,8 +5,7 @@ import { until } from '../support/until.ts';
 
 describeBrowser('after a failed or lost response', () => {
   const browser = browserForEach();
-  const { button, heading, link, open } = browser;
-  const dialog = (name: string) => browser.page.getByRole('alertdialog', { name });
+  const { button, heading, link, dialog, open } = browser;
 
   it('the chart of calls loads again by itself', async () => {
     const { page } = browser;

@@ -2,20 +2,18 @@ import { expect } from 'chai';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { setHours } from '../../core/domain/protection/rules.ts';
 import { describeBrowser, openPage } from '../support/browser.ts';
-import { signInAs, type UserName } from '../support/console-harness.ts';
+import { finders, type UserName } from '../support/console-harness.ts';
 import { openForEach } from '../support/opened.ts';
 import { eventually } from '../support/until.ts';
 
 describeBrowser("the console's Protection screen", () => {
   const harness = openForEach(() => openPage());
 
-  const link = (name: string) => harness.page.getByRole('link', { name, exact: true });
-  const button = (name: string) => harness.page.getByRole('button', { name, exact: true });
-  const row = (name: string) => harness.page.getByRole('row', { name });
+  const { link, button, row, heading } = finders(() => harness.page);
   async function openAs(user: UserName): Promise<void> {
-    await signInAs(harness, user);
+    await harness.enter(user);
     await link('Protection').click();
-    await harness.page.getByRole('heading', { name: 'Protection', exact: true }).waitFor();
+    await heading('Protection').waitFor();
   }
   async function add(numbers: string): Promise<void> {
     await button('Add numbers').click();

@@ -5,14 +5,12 @@ import { createInterface } from 'node:readline';
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
 import { describeBrowser, sharedBrowser, violationsOn } from '../support/browser.ts';
+import { button, home } from '../support/console-harness.ts';
 import { describeDesktop, launchConsole, type RunningConsole, watchOver } from '../support/electron.ts';
 import { ask, textAt } from '../support/http.ts';
 import { openWithProvider, type ProviderHarness, signInForApp, TestBrowser } from '../support/identity-provider.ts';
 import { faultyProxy } from '../support/proxies.ts';
 import { until } from '../support/until.ts';
-
-const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
-const home = (page: Page) => page.getByRole('heading', { name: 'API keys', exact: true }).waitFor();
 
 describeBrowser('the console in a browser, with sign-in at a provider,', () => {
   let harness: ProviderHarness;

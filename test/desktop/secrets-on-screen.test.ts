@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { readHeap } from '../support/browser.ts';
 import { readFiles } from '../support/cli.ts';
-import { sharedConsole, showOneTimePasswords, signInAs } from '../support/console-harness.ts';
+import { finders, sharedConsole, showOneTimePasswords, signInAs } from '../support/console-harness.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { consoleEnvironment, describeDesktop, missingProgram } from '../support/electron.ts';
 import { openForEach } from '../support/opened.ts';
@@ -24,8 +24,7 @@ describeDesktop('a secret in the console', () => {
   });
 
   const saveDialog = () => harness.page.getByRole('alertdialog', { name: 'Save your key' });
-  const link = (name: string) => harness.page.getByRole('link', { name, exact: true });
-  const button = (name: string) => harness.page.getByRole('button', { name, exact: true });
+  const { link, button } = finders(() => harness.page);
 
   async function create(): Promise<string> {
     await button('Create API key').click();

@@ -3,7 +3,7 @@ import { operator } from '../../core/domain/audit/audit.ts';
 import { resumeDialing, stopDialing } from '../../core/domain/calls/stops.ts';
 import { showPace } from '../../core/domain/protection/rules.ts';
 import { describeBrowser, openPage } from '../support/browser.ts';
-import { signInAs } from '../support/console-harness.ts';
+import { finders } from '../support/console-harness.ts';
 import { openForEach } from '../support/opened.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { placeCall } from '../support/tenants.ts';
@@ -11,8 +11,7 @@ import { placeCall } from '../support/tenants.ts';
 describeBrowser('the console, for stopping dialing', () => {
   const harness = openForEach(() => openPage());
 
-  const link = (name: string) => harness.page.getByRole('link', { name, exact: true });
-  const button = (name: string) => harness.page.getByRole('button', { name, exact: true });
+  const { link, button } = finders(() => harness.page);
   const text = (pattern: RegExp | string) => harness.page.getByText(pattern).first().waitFor();
   const banner = () => harness.page.locator('.stops .banner');
   const listStops = () => harness.direct.storage.database.read('dialing_stops');
@@ -31,7 +30,7 @@ describeBrowser('the console, for stopping dialing', () => {
   it('stops the chosen campaign from Calls, cancels its calls, and shows the stop on every screen', async () => {
     const { page, tenants } = harness;
     await placeCalls(2);
-    await signInAs(harness, 'account');
+    await harness.enter('account');
     await link('Calls').click();
     await button('Stop dialing…').click();
     await page.getByLabel('Reason (optional)').fill('Wrong recording');
@@ -55,7 +54,7 @@ describeBrowser('the console, for stopping dialing', () => {
 
   it('stops a campaign, or the whole server, that staff choose in the dialog while Calls shows all campaigns', async () => {
     const { page, tenants } = harness;
-    await signInAs(harness, 'staff');
+    await harness.enter('staff');
     await button('None selected').click();
     await page.getByRole('option', { name: `${tenants.partner.name} Partner` }).click();
     await link('Calls').click();
@@ -76,7 +75,7 @@ describeBrowser('the console, for stopping dialing', () => {
     const { page } = harness;
     await placeCalls(1);
     await stopDialing(harness.direct.ports, operator, { scope: 'server' });
-    await signInAs(harness, 'partner');
+    await harness.enter('partner');
     await link('Protection').click();
     await button('Stop dialing…').click();
     await page.getByRole('dialog').getByRole('button', { name: 'Stop dialing' }).click();
@@ -92,7 +91,7 @@ describeBrowser('the console, for stopping dialing', () => {
   it('lets staff without an account or partner stop the whole server, and counts its calls without stopping again', async () => {
     const { page, direct } = harness;
     await placeCalls(1);
-    await signInAs(harness, 'staff');
+    await harness.enter('staff');
     await link('Calls').click();
     await button('Stop dialing…').click();
     await page.getByRole('dialog').getByText('The whole server').waitFor();
@@ -110,7 +109,7 @@ describeBrowser('the console, for stopping dialing', () => {
   it('tells whom it stops about a stop of the partner, which only others can resume', async () => {
     const { direct } = harness;
     await stopByOperator('The provider asked us to');
-    await signInAs(harness, 'account');
+    await harness.enter('account');
     await banner()
       .getByText(/the partner Northwind Voice by the operator.*: The provider asked us to/)
       .waitFor();
@@ -131,7 +130,7 @@ describeBrowser('the console, for stopping dialing', () => {
       .write('dialing_stops')
       .where({ scope: 'account' })
       .update({ by_id: 'x', by_name: 'Sam Staff', by_type: 'staff' });
-    await signInAs(harness, 'partner');
+    await harness.enter('partner');
     await banner().getByText('Dialing is stopped in 3 places.').waitFor();
     await button('Show stops…').click();
     await page
@@ -143,7 +142,7 @@ describeBrowser('the console, for stopping dialing', () => {
 
   it('saves a pace and contact limits, and shows what a campaign inherits', async () => {
     const { page, direct, tenants } = harness;
-    await signInAs(harness, 'partner');
+    await harness.enter('partner');
     await link('Protection').click();
     await button('Pace and limits').click();
     await page.getByLabel('Calls to one number').fill('3');

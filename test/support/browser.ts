@@ -9,7 +9,7 @@ import { type Browser, type BrowserContext, type ConsoleMessage, chromium, type 
 import type { Clock } from '../../core/domain/ports.ts';
 import type { Command } from '../../desktop/ipc.ts';
 import { buildWebConsole } from './commands.ts';
-import { type EnginePage, signInAs, type UserName } from './console-harness.ts';
+import { type EnginePage, finders, signInAs, type UserName } from './console-harness.ts';
 import { type CoreHarness, openCore } from './core.ts';
 import { chooseCommand, launchConsole } from './electron.ts';
 import { rootArgs } from './electron-runtime.ts';
@@ -82,11 +82,21 @@ export async function openInChromium(url: string): Promise<Home> {
   return { page, choose: null, close: () => context.close() };
 }
 
-/** A core, and its page in a browser where no one is signed in. */
-export type PageHarness = CoreHarness & { page: Page };
+/** Gives a browser profile a session, as another tab does when someone signs in there. */
+export async function addSession(context: BrowserContext, cookie: string, url: string): Promise<void> {
+  const pairs = cookie.split('; ').map((pair) => pair.split('=', 2));
+  await context.addCookies(pairs.map(([name = '', value = '']) => ({ name, value, url })));
+}
+
+/** A core and an empty page. */
+export type PageHarness = CoreHarness & {
+  page: Page;
+  /** Opens the console's home screen on the page, with a session of this user. */
+  enter(user: UserName): Promise<void>;
+};
 
 /**
- * Opens a core and its page, in a new browser profile in Berlin. Closing it fails if the page has warned or thrown an error.
+ * Opens a core, and a page in a new browser profile in Berlin. Closing it fails if the page has warned or thrown an error.
  *
  * @param timezoneId undefined for the machine's
  */
@@ -95,19 +105,32 @@ export async function openPage(
   { timezoneId }: { timezoneId?: string } = { timezoneId: 'Europe/Berlin' },
 ): Promise<PageHarness> {
   const served = await openCore({ clock });
+  const { core, tenants } = served;
   const context = await (await sharedBrowser()).newContext({ ...(timezoneId && { timezoneId }), locale: 'en-GB' });
   const page = await context.newPage();
   const complaints = watch(page);
-  await page.goto(served.core.url);
   return {
     ...served,
     page,
+    async enter(user) {
+      await addSession(context, await signIn(core.url, tenants.users[user].email), core.url);
+      await page.goto(core.url);
+      await page.getByRole('navigation').waitFor();
+    },
     async close() {
       await context.close();
       await served.close();
       expect(complaints).to.deep.equal([]);
     },
   };
+}
+
+/** Creates keys with these names, the first one newest, and opens their list as a user who can see them. */
+export async function openWithKeys(harness: PageHarness, names: readonly string[], user: UserName = 'account'): Promise<void> {
+  for (const [index, name] of names.entries())
+    await createKeyOn(harness, harness.tenants.users.account, name, { on: `2026-0${9 - index}-01T08:00:00.000Z` });
+  await harness.enter(user);
+  await harness.page.getByRole('grid').waitFor();
 }
 
 /** Returns a core with a key, and for each test a page in a new browser profile. A test fails if its page warns or throws an error. */
@@ -133,16 +156,14 @@ export function browserForEach() {
     await context.close();
   });
 
-  const button = (name: string) => page.getByRole('button', { name, exact: true });
-  const link = (name: string) => page.getByRole('link', { name, exact: true });
-  const heading = (name: string) => page.getByRole('heading', { name, exact: true });
+  const found = finders(() => page);
+  const { button, link, heading } = found;
   const sessions: Partial<Record<UserName, string>> = {};
-  /** Replaces the session in the profile's cookies, as another tab does when someone signs in there. */
+  /** Replaces the session in the profile's cookies. */
   async function useSession(user: UserName, address = harness.core.url): Promise<void> {
-    const cookies = sessions[user] ?? (await signIn(harness.core.url, harness.tenants.users[user].email));
-    sessions[user] = cookies;
-    const pairs = cookies.split('; ').map((pair) => pair.split('=', 2));
-    await context.addCookies(pairs.map(([name = '', value = '']) => ({ name, value, url: address })));
+    const cookie = sessions[user] ?? (await signIn(harness.core.url, harness.tenants.users[user].email));
+    sessions[user] = cookie;
+    await addSession(context, cookie, address);
   }
   return {
     get harness() {
@@ -158,9 +179,7 @@ export function browserForEach() {
     get complaints() {
       return complaints;
     },
-    button,
-    link,
-    heading,
+    ...found,
     /** Replaces the profile with one in this time zone. */
     async moveTo(timezoneId: string): Promise<void> {
       await context.close();
@@ -222,7 +241,7 @@ export function browserForAll(fill: (harness: CoreHarness) => Promise<void>) {
   });
 
   const page = () => home.page;
-  const link = (name: string) => page().getByRole('link', { name, exact: true });
+  const found = finders(page);
   return {
     get harness() {
       return harness;
@@ -231,12 +250,11 @@ export function browserForAll(fill: (harness: CoreHarness) => Promise<void>) {
       return network;
     },
     page,
-    link,
-    button: (name: string) => page().getByRole('button', { name, exact: true }),
+    ...found,
     resize: (width: number) => page().setViewportSize({ width, height: 800 }),
     async goTo(screen: string): Promise<void> {
-      await link(screen).click();
-      await page().getByRole('heading', { name: screen, exact: true }).waitFor();
+      await found.link(screen).click();
+      await found.heading(screen).waitFor();
     },
   };
 }

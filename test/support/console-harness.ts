@@ -3,7 +3,6 @@ import type { Clock } from '../../core/domain/ports.ts';
 import type { FakeClock } from './clock.ts';
 import { type CoreHarness, openCore } from './core.ts';
 import { type LaunchOptions, launchConsole, type RunningConsole } from './electron.ts';
-import { createKeyOn } from './sample-data.ts';
 import { type Authenticator, authenticator } from './second-factor.ts';
 import { password, type Tenants } from './tenants.ts';
 
@@ -94,16 +93,17 @@ export async function signInAs(
   await page.getByRole('heading', { name: 'API keys', exact: true }).waitFor();
 }
 
-/** Creates keys with these names, the first one newest, and signs in a user who can see them. */
-export async function openWithKeys(
-  harness: Omit<ConsoleHarness, 'desktop'>,
-  names: readonly string[],
-  user: UserName = 'account',
-): Promise<void> {
-  for (const [index, name] of names.entries())
-    await createKeyOn(harness, harness.tenants.users.account, name, { on: `2026-0${9 - index}-01T08:00:00.000Z` });
-  await signInAs(harness, user);
-  await harness.page.getByRole('grid').waitFor();
+/** Finds elements by their exact names, or rows and dialogs by a part of them, on a page that may be another one in each test. */
+export function finders(page: () => Page) {
+  return {
+    button: (name: string | RegExp) => page().getByRole('button', { name, exact: true }),
+    link: (name: string) => page().getByRole('link', { name, exact: true }),
+    heading: (name: string) => page().getByRole('heading', { name, exact: true }),
+    row: (name: string | RegExp) => page().getByRole('row', { name }),
+    dialog: (name = '') => page().getByRole('dialog', { name }).or(page().getByRole('alertdialog', { name })),
+    /** The details of a row. */
+    panel: () => page().getByRole('complementary'),
+  };
 }
 
 /** Waits until the element has the focus. */
@@ -165,8 +165,7 @@ export type EnginePage = Finder & {
  * @returns the passwords
  */
 export async function showOneTimePasswords(page: Page, account: string): Promise<string[]> {
-  const link = (name: string) => page.getByRole('link', { name, exact: true });
-  const button = (name: string) => page.getByRole('button', { name, exact: true });
+  const { link, button } = finders(() => page);
   const shown = async () => {
     const password = await page.getByLabel('One-time password').inputValue();
     await button("I've Saved It").click();
