@@ -239,29 +239,11 @@ function answer<Output>(requests: readonly Pending<unknown, Output>[], outputs: 
   });
 }
 
-type SharedQueue<Item> = {
-  length(): number;
-  /** Adds an item. @returns the item that doesn't fit, if any: this one, or the newest of the share with the most items */
-  add(item: Item): Item | undefined;
-  /**
-   * Takes up to `count` items: the first of each share, then the second of each, and so on.
-   *
-   * @param bytes stops before an item that would exceed this sum, unless it's the first
-   * @param perShare the maximum number of items of one share
-   */
-  take(count: number, bytes?: number, perShare?: number): Item[];
-  keep(isWanted: (item: Item) => boolean): void;
-};
-
 /**
  * Creates a queue in which each key or address has a share, so that a flood delays only itself. If the queue is full, the share with the
  * most items loses one.
  */
-function sharedQueue<Item>(
-  room: number,
-  getShare: (item: Item) => string,
-  countBytes: (item: Item) => number = () => 0,
-): SharedQueue<Item> {
+function sharedQueue<Item>(room: number, getShare: (item: Item) => string, countBytes: (item: Item) => number) {
   let waiting: Item[] = [];
   /**
    * The number of items in each share. Counted only while the queue is full, because counting all the time would cost each request more
@@ -296,7 +278,8 @@ function sharedQueue<Item>(
 
   return {
     length: () => waiting.length,
-    add(item) {
+    /** Adds an item. @returns the item that doesn't fit, if any: this one, or the newest of the share with the most items */
+    add(item: Item): Item | undefined {
       let dropped: Item | undefined;
       if (waiting.length >= room) {
         const share = getShare(item);
@@ -307,7 +290,13 @@ function sharedQueue<Item>(
       waiting.push(item);
       return dropped;
     },
-    take(count, bytes = Number.POSITIVE_INFINITY, perShare = count) {
+    /**
+     * Takes up to `count` items: the first of each share, then the second of each, and so on.
+     *
+     * @param bytes stops before an item that would exceed this sum, unless it's the first
+     * @param perShare the maximum number of items of one share
+     */
+    take(count: number, bytes: number, perShare: number): Item[] {
       counts = undefined;
       let max = count;
       if (fitting(waiting, Math.min(count, perShare), bytes) < waiting.length) {
@@ -320,7 +309,7 @@ function sharedQueue<Item>(
       }
       return waiting.splice(0, fitting(waiting, max, bytes));
     },
-    keep(isWanted) {
+    keep(isWanted: (item: Item) => boolean): void {
       counts = undefined;
       waiting = waiting.filter(isWanted);
     },

@@ -120,18 +120,12 @@ export function isLocked(error: unknown): boolean {
 
 /** Thrown if a list's statement was interrupted because it took too long. */
 export class TookTooLong extends Error {
-  constructor(cause: unknown) {
-    super('The statement took too long.', { cause });
-    this.name = 'TookTooLong';
-  }
+  override name = 'TookTooLong';
 }
 
 /** Thrown if a node hasn't confirmed a change in time. This isn't a Problem, because knex changes the messages of errors. */
 export class NotOnAllNodes extends Error {
-  constructor(cause: unknown) {
-    super('A node has not confirmed a change.', { cause });
-    this.name = 'NotOnAllNodes';
-  }
+  override name = 'NotOnAllNodes';
 }
 
 const notOnAllNodes =

@@ -21,19 +21,14 @@ const lacking = `SELECT tables.name AS "table", string_agg(rights.name, ', ') AS
   WHERE to_regclass(tables.name) IS NOT NULL AND NOT has_table_privilege(to_regclass(tables.name), rights.name) AND NOT (${isDispensable})
   GROUP BY tables.name ORDER BY tables.name`;
 
-/** Thrown if rights are missing. PostgreSQL itself rejects a statement that the role isn't allowed to run with SQLSTATE 42501. */
-class MissingRights extends Error {
-  override name = 'MissingRights';
-  code = '42501';
-}
-
 /** Checks the rights that a core will need. @throws Error that lists the missing ones */
 export async function requireRights(database: Lane, location: DatabaseLocation): Promise<void> {
   if (location.kind === 'sqlite') return requireWritable(location.filename);
   const missing = await database.query<{ table: string; missing: string }>(lacking);
   if (missing.length === 0) return;
   const list = missing.map((right) => `${right.missing} on ${right.table}`).join('; ');
-  throw new MissingRights(`the role in DATABASE_URL lacks ${list}`);
+  // PostgreSQL itself rejects a statement that the role isn't allowed to run with this SQLSTATE.
+  throw Object.assign(new Error(`the role in DATABASE_URL lacks ${list}`), { code: '42501' });
 }
 
 /** In bytes: the space that the next batches and their checkpoint need. With less, a write may fail at any time. */
@@ -49,12 +44,8 @@ export function freeBytes(location: DatabaseLocation): number | null {
 /** Checks the free space. @throws Error if there's hardly any left */
 export function requireRoom(location: DatabaseLocation): void {
   const free = freeBytes(location);
-  if (free !== null && free < minFreeBytes) throw new NoRoom(`Only ${free} bytes are free on the database's disk.`);
-}
-
-class NoRoom extends Error {
-  override name = 'NoRoom';
-  code = 'ENOSPC';
+  if (free !== null && free < minFreeBytes)
+    throw Object.assign(new Error(`Only ${free} bytes are free on the database's disk.`), { code: 'ENOSPC' });
 }
 
 export async function readDatabaseStats(database: Lane, free: number | null) {

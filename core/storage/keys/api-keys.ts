@@ -86,14 +86,10 @@ async function countVisible(read: Knex, visibility: KeyVisibility): Promise<numb
 
 /** Selects the users whose keys aren't listed while they're being deleted, or moved to another partner, in batches. */
 function usersWithHiddenKeys(read: Knex, visibility: KeyVisibility): Knex.QueryBuilder {
-  const deleted = deletedUsers(read);
+  const deleted = read('users').select('id').whereNotNull('deleted_at');
   if (visibility.kind !== 'partner') return deleted;
   // Excludes users who became staff, because most of their keys stay with the partner.
   return deleted.unionAll(read('users').select('id').whereNotNull('moving_keys').whereNot('partner_id', visibility.partnerId));
-}
-
-function deletedUsers(read: Knex): Knex.QueryBuilder {
-  return read('users').select('id').whereNotNull('deleted_at');
 }
 
 /** Reads two ranges of an index, and stops counting at a limit. */
@@ -414,7 +410,7 @@ const notCancelled =
 const unmarkBatchSize = 10_000;
 
 /** Cancels the queued calls of all keys that are still marked. @returns the number of calls */
-export async function finishCancelling(database: Lane, at: Millis, signal?: AbortSignal): Promise<number> {
+async function finishCancelling(database: Lane, at: Millis, signal?: AbortSignal): Promise<number> {
   const marked = database.read('revoked_api_keys').whereNotNull('cancelling_since').orderBy('id').limit(unmarkBatchSize);
   for (let changed = 0, last = ''; ; ) {
     const ids: string[] = await marked.clone().where('id', '>', last).pluck('id');

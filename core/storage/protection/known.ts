@@ -103,11 +103,6 @@ function toCampaign(row: CurrentRow): CallCampaign {
   };
 }
 
-/** Parses a campaign's settings, which were checked before they were stored. */
-export function parseSettings(json: string | null): Readonly<Record<string, string>> {
-  return json === null ? {} : JSON.parse(json);
-}
-
 type RuleRow = { campaign_id: string; account_id: string; partner_id: string; rules_version: number | null } & {
   [Column in 'scope_id' | 'hours' | 'countries' | 'kinds' | 'pace' | 'contact_limits']: ProtectionRulesRow[Column] | null;
 };
@@ -149,21 +144,23 @@ function toRules(rows: readonly RuleRow[]): CampaignRules {
     version: own.rules_version,
     hours: shareHours(hours?.hours ?? null),
     hoursFrom: hours?.scope_id ?? null,
-    countries: parseList<string>(first('countries')?.countries ?? null),
-    kinds: parseList<RestrictedKind>(first('kinds')?.kinds ?? null),
-    paces: bySpecificity.flatMap(({ scope_id, pace, account_id, campaign_id }) => {
+    countries: parseColumn<string[]>(first('countries')?.countries) ?? [],
+    kinds: parseColumn<RestrictedKind[]>(first('kinds')?.kinds) ?? [],
+    paces: bySpecificity.flatMap(({ scope_id, pace: json, account_id, campaign_id }) => {
+      const pace = parseColumn<Pace>(json);
       if (pace === null || scope_id === null) return [];
-      return [{ ...parsePace(pace), scopeId: scope_id, accountId: account_id, campaignId: scope_id === campaign_id ? campaign_id : null }];
+      return [{ ...pace, scopeId: scope_id, accountId: account_id, campaignId: scope_id === campaign_id ? campaign_id : null }];
     }),
     contactLimits: limits === undefined ? null : toContactLimits(limits),
   };
 }
 
 function toContactLimits({ scope_id, contact_limits, campaign_id, account_id, partner_id }: RuleRow): ScopeContactLimits | null {
-  if (scope_id === null || contact_limits === null) return null;
+  const limits = parseColumn<ContactLimits>(contact_limits);
+  if (scope_id === null || limits === null) return null;
   const scope = scope_id === campaign_id ? 'campaign' : scope_id === account_id ? 'account' : 'partner';
   const counts = { accountId: scope === 'partner' ? null : account_id, partnerId: partner_id };
-  return { limits: parseContactLimits(contact_limits), scope, scopeId: scope_id, counts };
+  return { limits, scope, scopeId: scope_id, counts };
 }
 
 const maxShared = 100;
@@ -178,22 +175,19 @@ function shareHours(json: string | null): readonly HoursRule[] {
   const known = sharedHours.get(json);
   if (known) return known;
   if (sharedHours.size >= maxShared) sharedHours.clear();
-  const hours = parseList<HoursRule>(json);
+  const hours = parseColumn<HoursRule[]>(json) ?? [];
   sharedHours.set(json, hours);
   return hours;
 }
 
-/** Parses a column of the rules. The contract's schemas checked it before it was stored. */
-export function parseList<Item>(json: string | null): readonly Item[] {
-  return json === null ? [] : JSON.parse(json);
+/** Parses a column. The contract's schemas checked it before it was stored. */
+export function parseColumn<Parsed>(json: string | null | undefined): Parsed | null {
+  return json == null ? null : JSON.parse(json);
 }
 
-export function parsePace(json: string): Pace {
-  return JSON.parse(json);
-}
-
-export function parseContactLimits(json: string): ContactLimits {
-  return JSON.parse(json);
+/** Parses a campaign's settings. */
+export function parseSettings(json: string | null): Readonly<Record<string, string>> {
+  return parseColumn(json) ?? {};
 }
 
 /** In ms. The lists are refreshed only while calls are placed. */

@@ -9,7 +9,7 @@ import { sumOfCalls } from '../engine/call-lanes.ts';
 import { type Lane, type Lanes, requireSeen } from '../engine/database.ts';
 import { markHeldDue } from '../queue/queue.ts';
 import { accountsIn } from './do-not-call.ts';
-import { parseContactLimits, parseList, parsePace, readCampaignRules } from './known.ts';
+import { parseColumn, readCampaignRules } from './known.ts';
 
 export function ruleStore({ console: database, background }: Lanes): RuleStore {
   const { read, write } = database;
@@ -47,11 +47,11 @@ async function moveNext(trx: Knex.Transaction, scopeId: string, from?: number | 
 async function findRules(on: Knex, scopeId: string): Promise<ScopeRules> {
   const row = await on('protection_rules').where({ scope_id: scopeId }).first();
   return {
-    hours: row?.hours == null ? null : parseList(row.hours),
-    countries: row?.countries == null ? null : parseList(row.countries),
-    kinds: row?.kinds == null ? null : parseList(row.kinds),
-    pace: row?.pace == null ? null : parsePace(row.pace),
-    contactLimits: row?.contact_limits == null ? null : parseContactLimits(row.contact_limits),
+    hours: parseColumn(row?.hours),
+    countries: parseColumn(row?.countries),
+    kinds: parseColumn(row?.kinds),
+    pace: parseColumn(row?.pace),
+    contactLimits: parseColumn(row?.contact_limits),
   };
 }
 

@@ -171,26 +171,11 @@ type Options = Cancelling & { at: Millis; locked: 'skip' | 'wait' };
 /** Reads the queue once, from start to end. @returns the number of cancelled calls */
 async function cancelOnce(database: Lane, calls: CallsToCancel, options: Options): Promise<number> {
   const { signal, size = cancelBatchSize } = options;
+  const among = both(isAmong(calls), { sql: isUndialed, values: [] });
   let cancelled = 0;
-  for (let after = start; ; ) {
-    signal?.throwIfAborted();
-    const found = await findQueued(database, calls, after, size);
-    const last = found.at(-1);
-    if (!last) return cancelled;
-    cancelled += await cancelFound(database, found.map(toKeyPair), options);
-    after = position.map((column) => last[column]);
-    await setTimeout(pause);
-  }
-}
-
-function findQueued(database: Lane, calls: CallsToCancel, after: readonly Value[], limit: number): Promise<Found[]> {
-  const { sql, values } = isAmong(calls);
-  return database.query<Found>(
-    `SELECT ${[...position, 'campaign_id']} FROM ${queueSql(database)}
-     WHERE due_at IS NOT NULL AND (${position}) > (?, ?, ?, ?, ?) AND ${sql} AND ${isUndialed}
-     ORDER BY ${position} LIMIT ?`,
-    [...after, ...values, limit],
-  );
+  for await (const rows of walkQueue(database, { among, size, signal }))
+    cancelled += await cancelFound(database, rows.map(toKeyPair), options);
+  return cancelled;
 }
 
 type WalkedRow = Found & { flag: Value | boolean };
@@ -198,6 +183,7 @@ type WalkedRow = Found & { flag: Value | boolean };
 /**
  * Reads the queue once, from start to end, in pages. Changes between two pages don't make it read anything twice or skip anything.
  *
+ * @param options.among which calls to read
  * @param options.flag SQL that says whether a call matches. It's selected as a column and not used as a condition, so that every page takes
  * the same time
  * @param options.accountId for the queue of one account
@@ -205,16 +191,16 @@ type WalkedRow = Found & { flag: Value | boolean };
  */
 export async function* walkQueue(
   database: Lane,
-  options: { flag: string; accountId?: string; size: number; signal: AbortSignal | undefined },
+  options: { among?: Condition; flag?: string; accountId?: string; size: number; signal: AbortSignal | undefined },
 ): AsyncGenerator<WalkedRow[]> {
-  const { flag, accountId, size } = options;
-  const ofAccount = accountId === undefined ? '' : 'AND account_id = ?';
+  const { among = always, flag = always.sql, accountId, size } = options;
+  const { sql, values } = both(accountId === undefined ? null : equal('account_id', accountId), among);
   for (let after = accountId === undefined ? start : [accountId, ...start.slice(1)]; ; ) {
     options.signal?.throwIfAborted();
     const rows = await database.query<WalkedRow>(
       `SELECT ${[...position, 'campaign_id']}, CASE WHEN ${flag} THEN 1 ELSE 0 END AS flag FROM ${queueSql(database)}
-       WHERE due_at IS NOT NULL ${ofAccount} AND (${position}) > (?, ?, ?, ?, ?) ORDER BY ${position} LIMIT ?`,
-      [...(accountId === undefined ? [] : [accountId]), ...after, size],
+       WHERE due_at IS NOT NULL AND ${sql} AND (${position}) > (?, ?, ?, ?, ?) ORDER BY ${position} LIMIT ?`,
+      [...values, ...after, size],
     );
     const last = rows.at(-1);
     if (!last) return;

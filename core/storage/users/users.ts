@@ -357,19 +357,16 @@ async function finishChanges(database: Lane, toKeyEvent: ToKeyEvent, signal: Abo
 }
 
 function deleting(database: Lane, id: string, toKeyEvent: ToKeyEvent): KeyStep {
-  return async (size) => {
-    const revoked = await database.write.transaction((trx) => continueDeleting(database, trx, id, size, toKeyEvent));
-    return { read: revoked, changed: revoked };
-  };
-}
-
-async function continueDeleting(database: Lane, trx: Knex.Transaction, id: string, max: number, toKeyEvent: ToKeyEvent): Promise<number> {
-  // Lock the user's row, because another core may be deleting the same user's keys.
-  const user = await trx('users').where({ id }).forUpdate().first('name', 'deleted_at', 'cancelling_since', 'sign_in_version');
-  if (user === undefined) return 0;
-  const options = { cancelQueuedCalls: user.cancelling_since !== null, at: required(user.deleted_at, 'deleted_at') };
-  const deletion = await readDeletion(trx, { id, ...user });
-  return (await deleteStep(database, trx, id, max, options, (key) => toKeyEvent(deletion, key))).length;
+  return (size) =>
+    database.write.transaction(async (trx) => {
+      // Lock the user's row, because another core may be deleting the same user's keys.
+      const user = await trx('users').where({ id }).forUpdate().first('name', 'deleted_at', 'cancelling_since', 'sign_in_version');
+      if (user === undefined) return { read: 0, changed: 0 };
+      const options = { cancelQueuedCalls: user.cancelling_since !== null, at: required(user.deleted_at, 'deleted_at') };
+      const deletion = await readDeletion(trx, { id, ...user });
+      const revoked = await deleteStep(database, trx, id, size, options, (key) => toKeyEvent(deletion, key));
+      return { read: revoked.length, changed: revoked.length };
+    });
 }
 
 /** Returns the event of a user's deletion, which was the last change of the user's sign-in. It may have been pruned from the audit log. */

@@ -160,12 +160,6 @@ const shardClients = new WeakMap<pg.Client, PostgresClient>();
  */
 const restAfterTimeout = 5_000;
 
-/** Thrown for a shard that has just failed to respond. SQLSTATE 57P03: cannot connect now. */
-class ShardAtRest extends Error {
-  override name = 'ShardAtRest';
-  code = '57P03';
-}
-
 /** Closes a connection immediately, and keeps it out of the pool. */
 export function hangUp(connection: pg.Client, why: unknown): void {
   if (why instanceof Error && /timeout/.test(why.message)) shardClients.get(connection)?.rest();
@@ -173,17 +167,14 @@ export function hangUp(connection: pg.Client, why: unknown): void {
   connection.end().catch(() => undefined);
 }
 
-/** Thrown for a server that doesn't accept writes. PostgreSQL itself rejects a write with SQLSTATE 25006. */
-class NotWritable extends Error {
-  override name = 'NotWritable';
-  code = '25006';
-}
+/** SQLSTATEs that PostgreSQL itself uses in such cases. */
+const [readOnly, cannotConnectNow] = ['25006', '57P03'];
 
 async function requireWritable(connection: pg.Client): Promise<void> {
   const text = `SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS refuses`;
   const { rows } = await send(connection, { text, query_timeout: timeLimits.connection });
   if (rows[0]?.['refuses'] !== false)
-    throw new NotWritable('None of the hosts accepts writes: the last one tried is a standby or read-only.');
+    throw Object.assign(new Error('None of the hosts accepts writes: the last one tried is a standby or read-only.'), { code: readOnly });
 }
 
 /**
@@ -221,7 +212,8 @@ export class PostgresClient extends Client {
   }
 
   override async acquireRawConnection(): Promise<pg.Client> {
-    if (performance.now() < this.#restsUntil) throw new ShardAtRest("A node of the database didn't respond.");
+    if (performance.now() < this.#restsUntil)
+      throw Object.assign(new Error("A node of the database didn't respond."), { code: cannotConnectNow });
     this.#addresses ??= parseAddresses(this.connectionSettings.connectionString);
     const addresses = this.#addresses;
     let failure: unknown;
@@ -282,7 +274,7 @@ export async function awaitNodes(connection: pg.Client): Promise<void> {
       if (performance.now() > end) throw new Error(`Transactions that nodes prepared but didn't commit in time: ${[...before].join(', ')}`);
       else await setTimeout(50);
   } catch (cause) {
-    throw new NotOnAllNodes(cause);
+    throw new NotOnAllNodes('A node has not confirmed a change.', { cause });
   }
 }
 
@@ -296,7 +288,7 @@ export class PostgresListClient extends PostgresClient {
     try {
       return await super._query(connection, query);
     } catch (error) {
-      throw errorCode(error) === queryCanceled ? new TookTooLong(error) : error;
+      throw errorCode(error) === queryCanceled ? new TookTooLong('The statement took too long.', { cause: error }) : error;
     }
   }
 }

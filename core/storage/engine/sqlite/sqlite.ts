@@ -286,7 +286,7 @@ class SqliteListClient extends SqliteClient {
     try {
       return await super._query(connection, query);
     } catch (error) {
-      throw errorCode(error) === 'SQLITE_INTERRUPT' ? new TookTooLong(error) : error;
+      throw errorCode(error) === 'SQLITE_INTERRUPT' ? new TookTooLong('The statement took too long.', { cause: error }) : error;
     } finally {
       clearInterval(timer);
     }
