@@ -3,7 +3,7 @@ import { canonicalTimeZone } from './time-zones.ts';
 
 // Calendar days are text in the format YYYY-MM-DD, and instants are milliseconds since 1970.
 
-/** Returns a time zone. Luxon caches every spelling forever, so only the runtime's own name is passed to it. */
+/** Luxon caches every spelling forever, so only the runtime's own name is passed to it. */
 function toZone(name: string): IANAZone {
   return IANAZone.create(canonicalTimeZone(name));
 }
@@ -27,18 +27,12 @@ export function plusDays(day: string, days: number, years = 0): string {
   return isoDay(inUtc(day).plus({ years }).plus({ days }));
 }
 
-/**
- * Returns the last millisecond of a local day: one before the next day starts. If clocks change at midnight, 23:59:59.999 may occur twice
- * or not at all, so this counts back from the start of the next day.
- */
+/** If clocks change at midnight, 23:59:59.999 may occur twice or not at all, so this counts back from the start of the next day. */
 export function endOfDay(day: string, timeZone: string): number {
   return startOfDay(plusDays(day, 1), timeZone) - 1;
 }
 
-/**
- * Returns the first instant whose local date is `day` or later. If a time zone skipped a day by crossing the date line, the skipped day
- * starts with the next one.
- */
+/** If a time zone skipped a day by crossing the date line, the skipped day starts with the next one. */
 export function startOfDay(day: string, timeZone: string): number {
   // No offset exceeds ±26 h, so the local date changes to `day` between these two instants, and then doesn't change back for at least a
   // day. A binary search finds the exact millisecond.
@@ -59,7 +53,7 @@ export function startOfDay(day: string, timeZone: string): number {
   return from;
 }
 
-/** Returns a day in UTC, for calendar arithmetic, because every UTC day exists and has 24 hours. */
+/** For calendar arithmetic, because every UTC day exists and has 24 hours. */
 function inUtc(day: string): DateTime {
   return DateTime.fromISO(day, { zone: 'utc' });
 }

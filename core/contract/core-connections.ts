@@ -7,9 +7,9 @@ const connectTimeout = 5_000;
 
 /**
  * @property agent options for the connections to the core
- * @property ca the certificates of trusted authorities, instead of Node.js's own
- * @property proxy the proxy's address; empty for a direct connection
- * @property noProxy the servers that are contacted directly. By default, NO_PROXY
+ * @property ca replaces Node.js's own certificate authorities
+ * @property proxy empty for a direct connection
+ * @property noProxy by default, NO_PROXY
  * @property proxyTimeout how long the proxy may take to connect, in ms
  */
 type ConnectionOptions = {
@@ -39,7 +39,7 @@ export function createConnections({ server, agent, ca, proxy, noProxy, proxyTime
   });
 }
 
-/** Creates connections to a proxy. If the proxy can't be reached, the error names it instead of the server. */
+/** If the proxy can't be reached, the error names it instead of the server. */
 function toProxy(proxy: URL, tls: object): Dispatcher {
   const connect = buildConnector({ timeout: connectTimeout, ...tls });
   return new Pool(proxy, {
@@ -53,7 +53,7 @@ function toProxy(proxy: URL, tls: object): Dispatcher {
   });
 }
 
-/** Whether an error is about the network. Errors about the proxy's certificate aren't. */
+/** Errors about the proxy's certificate aren't. */
 function isNetworkError(error: Error): boolean {
   return /^E(?!RR_)|^UND_ERR_CONNECT_TIMEOUT$/.test('code' in error ? String(error.code) : '');
 }

@@ -16,7 +16,7 @@ type Instant = { valueOf(): number };
 /** Calendar days in the format YYYY-MM-DD, both included. */
 type DayRange = { earliest: string; latest: string };
 
-/** Returns the days on which a custom expiry may fall: from tomorrow to one day before five years from today, in that time zone. */
+/** From tomorrow to one day before five years from today, in that time zone. */
 export function customRange(now: Instant, timeZone: string): DayRange {
   const today = localDay(now.valueOf(), timeZone);
   return { earliest: plusDays(today, 1), latest: latestDay(today) };
@@ -34,7 +34,7 @@ export function expiryInstant(choice: Expiration, now: Instant, timeZone: string
   return day === null ? null : endOfDay(day, timeZone);
 }
 
-/** Returns the last day on which a key works, in the format YYYY-MM-DD in that time zone; null for a key that doesn't expire. */
+/** Returns the last day on which a key works. */
 function expiryDay(choice: Expiration, now: Instant, timeZone: string): string | null {
   if (choice.kind === 'none') return null;
   if (choice.kind === 'custom') return choice.date;

@@ -11,7 +11,7 @@ const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 
 const form = new RegExp(`^${keyValuePrefix}[0-9A-Za-z]{${secretLength + checksumLength}}$`);
 
-/** Matches anything that looks like a key value or the start of one, so that it can be removed from messages and logs. */
+/** A key value or the start of one. */
 const keyValueLookalike = /svc_sk_live_[0-9A-Za-z]*/g;
 
 /** Removes key values from a text, such as a mistyped argument, a URL or a server's response. Keeps a bare prefix. */
@@ -20,8 +20,8 @@ export function redactKeyValues(text: string): string {
 }
 
 /**
- * Generates a key value. Discards bytes of 248 and above, because 248 is the largest multiple of 62 that fits in a byte. This makes every
- * character equally likely, and the secret has 43 × log2(62) = 256.03 bits.
+ * Discards bytes of 248 and above, because 248 is the largest multiple of 62 that fits in a byte. So every character is equally likely, and
+ * the secret has 43 × log2(62) = 256.03 bits.
  *
  * @param randomBytes a cryptographic source
  */

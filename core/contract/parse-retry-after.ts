@@ -2,7 +2,7 @@
 const maxWait = 365 * 24 * 3_600_000;
 
 /**
- * Parses `Retry-After`, which has seconds or a date (RFC 9110 §10.2.3). Dates without GMT, in C's asctime format, are in UTC, too.
+ * RFC 9110 §10.2.3: seconds or a date. Dates without GMT, in C's asctime format, are in UTC, too.
  *
  * @returns milliseconds from now; 0 if the header is missing or invalid
  */

@@ -13,16 +13,12 @@ export const unsentCodes = [
   'UND_ERR_PRX_CONN',
 ] as const;
 
-/** Returns the status with which a proxy refused to connect. The request wasn't sent. @returns undefined for any other error */
+/** Returns the status with which a proxy refused to connect, so that the request wasn't sent. */
 export function proxyStatus(error: unknown): number | undefined {
   return Number(error instanceof Error && /^Proxy response \((\d+)\)/.exec(error.message)?.[1]) || undefined;
 }
 
-/**
- * Reads the proxy's address in HTTPS_PROXY, whose name also works in lowercase.
- *
- * @returns an empty string if the variable isn't set, or null if it isn't valid. It may contain a password, so don't repeat it
- */
+/** Returns an empty string if HTTPS_PROXY isn't set, or null if it isn't valid. It may contain a password, so don't repeat it. */
 export function readProxyAddress(environment: Readonly<Record<string, string | undefined>>): string | null {
   const value = environment['https_proxy'] ?? environment['HTTPS_PROXY'] ?? '';
   if (value === '') return '';

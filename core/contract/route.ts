@@ -16,7 +16,7 @@ type RouteOptions = {
   status?: 201 | 202 | 303;
   /** The status if the request repeats one that has already had its effect. */
   repeated?: 200;
-  /** The body of a second possible response, with status 202, which means that the client has to do something else first. */
+  /** The body of a response with status 202, which means that the client has to do something else first. */
   pending?: z.ZodObject;
   /** The field of the response that contains a secret. No other response contains it. */
   secret?: string;
@@ -69,7 +69,7 @@ export function parameterNames(path: string): string[] {
   return segments.filter((segment) => segment.startsWith(':')).map((segment) => segment.slice(1));
 }
 
-/** Fills in a path's parameters, percent-encoded: `pathTo(routes.showApiKey, { id })`. */
+/** Percent-encodes the parameters: `pathTo(routes.showApiKey, { id })`. */
 export function pathTo<Path extends string>({ path }: { path: Path }, parameters: PathParameters<{ path: Path }>): string {
   const values: Readonly<Record<string, string>> = parameters;
   return path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(values[name] ?? ''));

@@ -1,13 +1,5 @@
-/** A server's address, or an error that says what to do. */
-type ServerAddress = { ok: true; address: string } | { ok: false; problem: string };
-
-/**
- * Parses the address of a core. It must use https, or http on this machine: keys and passwords are sent there, and must not cross a network
- * unencrypted.
- *
- * @returns the address without a trailing slash
- */
-export function readServerAddress(text: string): ServerAddress {
+/** @returns the address of a core without a trailing slash, or an error that says what to do */
+export function readServerAddress(text: string): { ok: true; address: string } | { ok: false; problem: string } {
   const url = URL.parse(text);
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
     return { ok: false, problem: `"${text}" isn't a server address. Use an address such as https://calls.example.com` };
@@ -26,7 +18,6 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '[::1]' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }
 
-/** Whether a text, such as a URL, contains only valid percent-encoding. */
 export function isDecodable(text: string): boolean {
   if (!text.includes('%')) return true;
   try {

@@ -15,7 +15,6 @@ const runtimeNames = byAnyCase(['UTC', ...supported]);
  */
 const databaseNames = byAnyCase([...parseNames(), ...supported]);
 
-/** Returns names by themselves and by the names in lower case, because names are case-insensitive. */
 function byAnyCase(names: readonly string[]): Map<string, string> {
   return new Map(names.flatMap((name) => [name, name.toLowerCase()].map((key) => [key, name])));
 }
@@ -30,7 +29,7 @@ function parseNames(): string[] {
     });
 }
 
-/** Returns a time zone's name as the time zone database spells it; null if it isn't in there, or if the runtime doesn't know it. */
+/** Returns the name as the time zone database spells it; null if it isn't in there, or the runtime doesn't know it. */
 export function findTimeZone(text: string): string | null {
   const name = databaseNames.get(text) ?? (isPlain(text) ? databaseNames.get(text.toLowerCase()) : undefined);
   return name === undefined || findRuntimeName(name) === null ? null : name;
@@ -133,7 +132,7 @@ const abbreviations: Readonly<Record<string, readonly string[]>> = {
   WIB: ['Asia/Jakarta'],
 };
 
-/** Says what a time zone must be, with the zones that a text probably means: BST, `Berlin` or `America/New York`. */
+/** Names the zones that a text probably means: BST, `Berlin` or `America/New York`. */
 export function describeTimeZone(text: string): string {
   const likely = findLikelyZones(text);
   const examples =

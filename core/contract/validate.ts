@@ -9,7 +9,6 @@ export function validate<Schema extends z.ZodType>(schema: Schema, input: unknow
   return parsed.success ? { ok: true, data: parsed.data } : { ok: false, errors: parsed.error.issues.flatMap(toFieldErrors) };
 }
 
-/** The names of the types that a value can be required to have. */
 const kinds: Readonly<Record<string, string>> = {
   string: 'a string',
   number: 'a number',

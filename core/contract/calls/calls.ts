@@ -76,9 +76,7 @@ export function validatePlaceCall(body: unknown): Validated<PlaceCall> {
   return isPlainPlaceCall(body) ? { ok: true, data: body } : validate(placeCallSchema, body);
 }
 
-/**
- * Whether the schema is certain to accept a JSON value unchanged. Returns false for anything rare or invalid, and then the schema decides.
- */
+/** Whether the schema is certain to accept a JSON value unchanged. It decides on anything rare or invalid. */
 function isPlainPlaceCall(body: unknown): body is PlaceCall {
   if (!isRecord(body) || !isPlainContact(body['contact'])) return false;
   for (const field in body) {
@@ -121,7 +119,7 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return isObject(value) && !Array.isArray(value);
 }
 
-/** The response to a placed call. It never contains an outcome. */
+/** Never contains an outcome. */
 export const placedCallSchema = z.object({
   requestId: z.string(),
   contactId: identifierSchema,

@@ -50,8 +50,8 @@ export const outcomeSchema = z.strictObject({
 export type Outcome = z.infer<typeof outcomeSchema>;
 
 /**
- * An outcome with an opt-out, whatever its other fields are. The opt-out counts even if they're invalid, because the person would be called
- * again before the provider is fixed. Some languages and databases write true as text or a number.
+ * An opt-out counts even if other fields are invalid, because the person would be called again before the provider is fixed. Some languages
+ * and databases write true as text or a number.
  */
 export const optOutSchema = z.object({ handoffId: z.string(), optOut: z.literal([true, 1, 'true', 'True', 'TRUE', '1', 'yes']) });
 

@@ -31,8 +31,8 @@ function isCanonical(text: string): boolean {
 }
 
 /**
- * Whether a number fits the numbering plan of the first country with its country code, and doesn't begin with a possible national prefix.
- * The library accepts all of these numbers unchanged.
+ * Whether a number fits the plan of the first country with its code, and doesn't begin with a possible national prefix. The library accepts
+ * all of these unchanged.
  */
 export function isPlainNumber(text: string): boolean {
   for (let end = 2; end <= 4; end++) {
@@ -48,7 +48,7 @@ export function isPlainNumber(text: string): boolean {
   return false;
 }
 
-/** Returns the numbering plans by country code. Omits codes whose countries are distinguished only by leading digits. */
+/** Omits codes whose countries are distinguished only by leading digits. */
 function toPlans({ countries, country_calling_codes }: MetadataJson): Map<string, Plan> {
   const plans = new Map<string, Plan>();
   for (const [code, [first]] of Object.entries(country_calling_codes)) {
@@ -95,7 +95,6 @@ export function readPhone(text: string, options: PhoneOptions): PhoneReading {
   return reason === null ? readWritten(written, options) : { reason };
 }
 
-/** Says why a text can't be a phone number in any country; null if it may be one. */
 function findFormProblem(written: string): string | null {
   const isRounded = /^\+?\d(?:[.,]\d{1,20})?E\+?\d{1,2}$/i.test(written);
   if (isRounded || /^\+?\d{1,20}[.,]0{1,20}$/.test(written)) {
@@ -146,12 +145,7 @@ function readWritten(written: string, { country, accept }: PhoneOptions): PhoneR
   return { reason: `Must be a ${mustBeValid ? 'valid phone number' : 'phone number with a possible length'}.` };
 }
 
-/**
- * How numbers are dialed in a country.
- *
- * @property transform builds a number from the groups of its national prefix
- * @property mobile matches mobile numbers without a prefix
- */
+/** @property transform builds a number from the groups of its national prefix @property mobile matches mobile numbers without a prefix */
 type Dialing = { code: string; international: RegExp[]; hasPrefix: boolean; national: RegExp; transform: string; mobile: RegExp };
 
 const dialings = new Map<string, Dialing>();
@@ -175,11 +169,7 @@ function getDialing(country: string): Dialing | undefined {
   return dialing;
 }
 
-/**
- * Returns the numbers that a text can stand for, with a plus sign. Most of them don't exist.
- *
- * @property international those with a plus sign or an international prefix
- */
+/** Returns the numbers that a text can stand for. Most of them don't exist. */
 function findCandidates(written: string, dialing: Dialing | undefined): { international: string[]; national: string[] } {
   const prefixes = isWithPlus(written) ? [/^/] : (dialing?.international ?? [/^00/]);
   const toInternational = (digits: string) => prefixes.filter((prefix) => prefix.test(digits)).map((prefix) => digits.replace(prefix, '+'));
@@ -205,7 +195,7 @@ function isWithPlus(written: string): boolean {
   return written.includes('+');
 }
 
-/** Returns a number without its national prefix; and with it, if its digits can be part of the number. */
+/** The digits of a national prefix can also be part of the number. */
 function withOptionalPrefix(code: string, digits: string, number: string): string[] {
   return isPhoneNumber(code + digits) ? [code + digits, code + number] : [code + number];
 }
@@ -223,7 +213,7 @@ function toPossible(candidate: string): string | null {
   return lengths.some((text) => parsePhoneNumberFromString(text)?.isPossible()) ? candidate : null;
 }
 
-/** Returns a number without the zeros after its country code, if it can have that length. Few countries' numbers begin with zero. */
+/** Few countries' numbers begin with zero. */
 function withoutZero(phone: string): string | null {
   const code = `+${parsePhoneNumberFromString(phone)?.countryCallingCode}`;
   return phone.startsWith(`${code}0`) ? toPossible(code + phone.slice(code.length).replace(/^0+/, '')) : null;

@@ -1,12 +1,8 @@
 import { createHmac, type Hmac, timingSafeEqual } from 'node:crypto';
 
-// Implements Standard Webhooks 1.0.0 (github.com/standard-webhooks/standard-webhooks), which has libraries in nine languages for verifying
-// signatures.
+// Standard Webhooks 1.0.0 (github.com/standard-webhooks/standard-webhooks), which has libraries in nine languages for verifying signatures.
 
-/**
- * These headers contain the message's ID, its Unix time, and `v1,` with the base64 HMAC-SHA256 of "id.timestamp.body". Several signatures
- * are separated by spaces.
- */
+/** The message's ID, its Unix time, and `v1,` with the base64 HMAC-SHA256 of "id.timestamp.body". Several signatures are separated by spaces. */
 export const signatureHeaders = { id: 'webhook-id', timestamp: 'webhook-timestamp', signature: 'webhook-signature' } as const;
 export type SignatureHeaders = Record<(typeof signatureHeaders)[keyof typeof signatureHeaders], string>;
 
@@ -24,12 +20,12 @@ export function isSigningSecret(text: string): boolean {
   return length >= secretBytes.min && length <= secretBytes.max;
 }
 
-/** Generates a signing secret. @param randomBytes a cryptographic source */
+/** @param randomBytes a cryptographic source */
 export function makeSigningSecret(randomBytes: (size: number) => Uint8Array): string {
   return secretPrefix + Buffer.from(randomBytes(secretBytes.generated)).toString('base64');
 }
 
-/** Returns the headers of a signed message. @param seconds Unix time */
+/** @param seconds Unix time */
 export function sign(id: string, body: Uint8Array | string, secret: string, seconds: number): SignatureHeaders {
   const signature = `v1,${startHash(id, String(seconds), secret).update(body).digest('base64')}`;
   return { 'webhook-id': id, 'webhook-timestamp': String(seconds), 'webhook-signature': signature };
@@ -39,8 +35,7 @@ export function sign(id: string, body: Uint8Array | string, secret: string, seco
 type ReadHeader = (name: keyof SignatureHeaders) => string;
 
 /**
- * Begins to check, while a body arrives, whether it was signed recently with one of the secrets, because it may be too long to keep. With
- * several secrets, one can be replaced without interruption.
+ * Checks a body while it arrives, because it may be too long to keep. With several secrets, one can be replaced without interruption.
  *
  * @param seconds the current Unix time
  */

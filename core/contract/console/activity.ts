@@ -44,7 +44,7 @@ const activityFilter = {
 /** The value of `actor` for the operator. */
 export const operatorActor = 'operator';
 
-/** Returns whom to name for an event without a user: the operator, or someone unknown if a request or sign-in was refused. */
+/** If a request or sign-in was refused, it isn't known who made it. */
 export function missingActorName(action: string): string {
   return action.includes('.refused') ? 'Someone' : 'The operator';
 }
@@ -76,16 +76,14 @@ export type ActivityView = z.infer<typeof activitySchema>;
 
 /** The filter values that occur among the events in the viewer's scope. */
 export const activityFacetsSchema = z.object({
-  /**
-   * The users who acted in the viewer's scope, with their current names. The ID `operator` stands for the operator on the server itself.
-   */
+  /** The users who acted, with their current names, and the operator as `operator`. */
   actors: z.array(actorSchema),
   actions: z.array(z.string()),
 });
 
 export type ActivityFacetsView = z.infer<typeof activityFacetsSchema>;
 
-/** Records that the console saved a list as a file. The console has to report this, because the core sees only requests for the list. */
+/** The console has to report that it saved a list as a file, because the core sees only requests for the list. */
 export const recordExportSchema = z.strictObject({
   list: z.enum(['api-keys', 'calls', 'users', 'activity'], { error: 'Must be api-keys, calls, users or activity.' }),
   rows: z.number().int().min(0).max(10_000_000),

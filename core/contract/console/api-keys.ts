@@ -9,8 +9,6 @@ import { eventSchema } from './activity.ts';
 import { chartQuerySchema } from './calls.ts';
 import { flagSchema, placeSchema } from './common.ts';
 
-// API keys
-
 export const apiKeySchema = z.object({
   id: identifierSchema,
   name: z.string(),
@@ -101,10 +99,7 @@ export const changeApiKeySchema = z
       .max(limits.callsPerDay, { error: `Must be at most ${limits.callsPerDay}.` })
       .nullable()
       .optional(),
-    /**
-     * The version of the limits that the change is based on. If the key's limits have changed since, the change is refused. If omitted, the
-     * last change wins.
-     */
+    /** Refuses the change if the limits have changed since this version. If omitted, the last change wins. */
     limitsVersion: z.string().nullable().optional(),
   })
   .refine(({ addresses, callsPerDay }) => addresses !== undefined || callsPerDay !== undefined, {
@@ -115,7 +110,6 @@ export type ChangeApiKey = z.infer<typeof changeApiKeySchema>;
 
 export const changedApiKeySchema = z.object({ apiKey: apiKeySchema });
 
-/** Revokes several keys in one transaction. A key that the viewer can't see, or that's already revoked, isn't an error. */
 export const revokeApiKeysSchema = z.strictObject({
   ids: z
     .array(identifierSchema)
@@ -139,8 +133,6 @@ export const identifyApiKeySchema = z.strictObject({
 });
 
 export const identifiedApiKeySchema = z.object({ apiKey: apiKeySchema.nullable() });
-
-// Details of an API key
 
 /** The newest events about the key that the viewer can see in Activity, at most 50, newest first. */
 const keyActivitySchema = z.array(eventSchema);
@@ -181,7 +173,6 @@ export const apiKeyDetailsSchema = z.object({
 
 export type ApiKeyDetailsView = z.infer<typeof apiKeyDetailsSchema>;
 
-/** What's left of a key that was revoked, by itself or with its user. */
 export const revokedApiKeySchema = z.object({
   apiKey: apiKeySchema.pick({ id: true, name: true, owner: true }),
   revokedAt: instantSchema,

@@ -59,17 +59,14 @@ export type CallView = z.infer<typeof callSchema>;
 export const callsSchema = z.object({
   calls: z.array(callSchema),
   nextCursor: z.string().nullable(),
-  /**
-   * Present if the search took too long to fill a page. The search has covered calls placed since this time, and the next page continues
-   * from there.
-   */
+  /** Present if the search took too long to fill a page: it has covered calls placed since then, and the next page continues from there. */
   searchedBackTo: instantSchema.optional(),
   ...totals,
 });
 
 export type CallsView = z.infer<typeof callsSchema>;
 
-/** Adds the details of a call that a list doesn't show. The time zone and variables are also null once contact data has been erased. */
+/** The time zone and variables are also null once contact data has been erased. */
 export const callDetailsSchema = z.object({
   call: callSchema,
   /** The contact's time zone. */
@@ -108,10 +105,7 @@ export type DialerTroubleView = z.infer<typeof dialerTroubleSchema>;
 const countedBackTo = { countedBackTo: instantSchema.optional() };
 
 export const callsSummarySchema = z.object({
-  /**
-   * The days of the range, oldest first. Without a range, the last 30 days, including today. A call counts on the day it was placed. States
-   * without calls are omitted.
-   */
+  /** Oldest first; without a range, the last 30, including today. A call counts on the day it was placed. States without calls are omitted. */
   days: z.array(z.object({ day: z.iso.date(), ...callsByOutcome })),
   ...countedBackTo,
   dialerTrouble: dialerTroubleSchema,

@@ -39,7 +39,6 @@ export const dayRange = {
   timeZone: timeZoneSchema.default('UTC'),
 };
 
-/** Compares days as text, which is possible because they're in the format YYYY-MM-DD. */
 export function isRange({
   value: { from, to },
   issues,
@@ -67,8 +66,6 @@ export const flagSchema = z
   .enum(['true', 'false'], { error: 'Must be true or false.' })
   .default('false')
   .transform((text) => text === 'true');
-
-// Accounts and campaigns
 
 /** A page of a list that can be searched by name. In the directory, the search matches only a row's own name, not its parents'. */
 export const directoryQuerySchema = z.strictObject({ search: searchSchema, cursor: cursorSchema });

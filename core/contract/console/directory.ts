@@ -17,11 +17,8 @@ export const campaignsSchema = z.object({
 
 export type CampaignsView = z.infer<typeof campaignsSchema>;
 
-// Directory: managing partners, accounts and campaigns
-
 export const nameSchema = lineSchema(limits.name, 'Enter a name.');
 
-/** If the database has no partners, staff create the first partner, account and campaign together. */
 export const setupSchema = z.strictObject({ partner: nameSchema, account: nameSchema, campaign: nameSchema });
 
 export type Setup = z.infer<typeof setupSchema>;
@@ -75,7 +72,6 @@ export const directoryCampaignsSchema = z.object({ campaigns: z.array(directoryC
 
 export type DirectoryCampaignsView = z.infer<typeof directoryCampaignsSchema>;
 
-/** Creates a partner, or renames a partner, account or campaign. */
 export const nameInDirectorySchema = z.strictObject({ name: nameSchema });
 
 /** Changes the fields that are sent. `settings` replaces all settings. */

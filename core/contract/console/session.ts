@@ -58,7 +58,7 @@ export const selectTenancySchema = z.union(
   { error: 'Must be {"kind":"account" or "partner","id":…}, or {"kind":null} to clear the selection.' },
 );
 
-/** @property partnerName the account's partner, because two accounts may have the same name. */
+/** @property partnerName tells apart accounts with the same name */
 const tenancySchema = placeSchema.extend({ partnerName: z.string().optional() });
 
 export const viewerSchema = z.object({
@@ -73,10 +73,7 @@ export const viewerSchema = z.object({
 export const sessionSchema = z.object({
   viewer: viewerSchema,
   tenancy: tenancySchema.nullable(),
-  /**
-   * Present and true while the user still has a one-time password that someone else chose. Until they change it, they can't do anything
-   * else.
-   */
+  /** Present and true until the user has changed a one-time password. Until then, they can't do anything else. */
   passwordChangeDue: z.literal(true).optional(),
   secondFactor: z.boolean(),
   /** Present and true until the user has set up the second factor that the operator requires. Until then, they can't do anything else. */
@@ -87,10 +84,7 @@ export const sessionSchema = z.object({
   version: z.string(),
   /** The name of the provider that the user signed in with; missing after signing in with a password. */
   signedInWith: z.string().optional(),
-  /**
-   * Present and true in the session with which the user's identity at the provider was first linked. The person may not know the user's
-   * account, so the console names it.
-   */
+  /** Present and true if this session has linked the user. The person may not know the user's account, so the console names it. */
   justLinked: z.literal(true).optional(),
 });
 

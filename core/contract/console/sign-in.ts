@@ -40,7 +40,6 @@ export const startOidcQuerySchema = z
     error: 'Pass both port and challenge, or neither.',
   });
 
-/** The app exchanges a code for its own session. */
 export const signInFromAppSchema = z.strictObject({ code: randomText, verifier: randomText });
 
 const flowName = z.string().regex(/^[0-9a-f]{8}$/, { error: 'Must be 8 lowercase hexadecimal digits.' });

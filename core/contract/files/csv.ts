@@ -3,21 +3,18 @@ import { UnreadableFile } from './text-file.ts';
 /** Matches text that a spreadsheet would read as a formula. */
 const formula = /^[\s\p{Cf}]*[=+\-@\t\r＝＋－＠]/u;
 /**
- * Matches the start of a formula within a cell. In some locales, spreadsheet programs split lines at semicolons or tabs, and so ignore most
- * of our quotes. They may split a cell there, or at a line break, and run the rest as a formula. The lookahead stops at the next tab or
- * line break. Otherwise, a text of only line breaks would take quadratic time.
+ * In some locales, spreadsheet programs split lines at semicolons or tabs, and so ignore most of our quotes. They may split a cell there, or
+ * at a line break, and run the rest as a formula. The lookahead stops at the next tab or line break, because otherwise, a text of only line
+ * breaks would take quadratic time.
  */
 const formulaWithin = /([;\t\r\n])(?=(?:(?![\t\r\n])[\s\p{Cf}"])*[=+\-@＝＋－＠])/gu;
-/** Matches the apostrophe that `csvRow` has put in front of a formula. */
+/** The apostrophe that `csvRow` has put in front of a formula. */
 const guard = /(^|[;\t\r\n])'(?=[\s\p{Cf}"']*[=+\-@\t\r＝＋－＠])/gu;
 
 /** A file starts with this byte order mark. Without it, Excel doesn't read the file as UTF-8. */
 export const csvStart = '\uFEFF';
 
-/**
- * Formats a row of comma-separated values (RFC 4180). Text that a spreadsheet would run as a formula gets an apostrophe in front (OWASP,
- * CSV injection).
- */
+/** RFC 4180. Text that a spreadsheet would run as a formula gets an apostrophe in front (OWASP, CSV injection). */
 export function csvRow(cells: readonly string[]): string {
   return `${cells.map(cell).join(',')}\r\n`;
 }
@@ -36,7 +33,7 @@ export function incompleteLine(rows: number, why: string): string {
   return `# INCOMPLETE, ${rows} rows: ${why}\r\n`;
 }
 
-/** A row of a file. @property line the number of its first line @property text the row as it's written, with its line end */
+/** @property line the number of the row's first line @property text the row as it's written, with its line end */
 export type CsvRecord = { line: number; cells: string[]; text: string };
 
 /** Longer than any row. Without this limit, everything after an unclosed quote would be read into one cell. */

@@ -6,8 +6,7 @@ import { type ByteSource, UnreadableFile } from './text-file.ts';
 /** @property path null if it can't be opened again later */
 export type OpenFile = ByteSource & { path: string | null; close(): Promise<void> };
 
-/** The file has changed since it was first read. */
-export class ChangedFile extends UnreadableFile {}
+class ChangedFile extends UnreadableFile {}
 
 const chunkBytes = 64 * 1024;
 
@@ -44,10 +43,7 @@ export async function copyToUnnamedFile(source: AsyncIterable<Uint8Array>, folde
 }
 
 export function toOpenFile(file: FileHandle, name: string, path: string | null): OpenFile {
-  /**
-   * A digest of each chunk from the first read. If a line changed after its check, it would be used unchecked. A change can leave the file's
-   * size and times the same, so the content is compared.
-   */
+  /** Of each chunk, at the first read: a line that changed after its check would be used unchecked, and size and times may be the same. */
   const digests: string[] = [];
   let isKnownWhole = false;
   const assertUnchanged = (n: number, digest: string | undefined) => {
@@ -71,7 +67,7 @@ export function toOpenFile(file: FileHandle, name: string, path: string | null):
   };
 }
 
-/** Fills a buffer from a file. @returns the number of bytes read; fewer than the buffer's size only at the end of the file */
+/** @returns the number of bytes read; fewer than the buffer's size only at the end of the file */
 async function fill(buffer: Buffer, file: FileHandle, position: number, name: string): Promise<number> {
   for (let filled = 0; ; ) {
     const { bytesRead } = await file.read(buffer, filled, buffer.length - filled, position + filled).catch((error: unknown) => {

@@ -12,17 +12,10 @@ export class UnclearColumn extends UnreadableFile {
   }
 }
 
-/**
- * A line of a list.
- *
- * @property numbers the phone numbers, as they're written; empty if the line has none
- * @property question why it isn't clear which numbers to read; null if it is
- */
+/** @property numbers as they're written @property question why it isn't clear which numbers to read; null if it is */
 export type ListLine = CsvRecord & { numbers: string[]; question: string | null };
 
 /**
- * A list of phone numbers.
- *
  * @property names the names of all columns; empty if the file has no header
  * @property columns the names of the columns that numbers are read from, or their positions, starting at 1
  * @property head the lines to write above some of this list's lines, so that they can be read again
@@ -93,7 +86,7 @@ function choosePositions({ name }: TextFile, { header, sample }: Table, columns:
   return [Math.max(sample[0]?.cells.findIndex((cell) => looksLikePhone(cell)) ?? 0, 0)];
 }
 
-/** Returns a function that finds phone numbers in the columns that aren't read. In columns for other numbers, it finds only those with `+`. */
+/** Finds phone numbers in the columns that aren't read. In columns for other numbers, it finds only those with `+`. */
 function numberFinder(names: readonly string[]): (cell: string, position: number) => boolean {
   const forPhones = new Set(findPhoneColumns(names));
   const forOthers = new Set(names.flatMap((name, position) => (isOtherNumber(name) ? [position] : [])));

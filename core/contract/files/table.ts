@@ -99,7 +99,7 @@ const phoneName = new RegExp(
     '(?:number|num|numero|nummer|no|nr|cislo|1|value|work|home|mobile|privat|geschaftlich)*$',
 );
 
-/** Returns the positions of the columns that have phone numbers, by their names in the header, as people and programs call them. */
+/** Finds columns that have phone numbers by their names, as people and programs call them. */
 export function findPhoneColumns(header: readonly string[]): number[] {
   const folded = header.map((name) => foldText(name).replace(/[^\p{L}\p{N}]/gu, ''));
   for (const form of [/^phone$/, phoneName, /^(?:contact)?(?:number|nummer|numero)$/]) {

@@ -3,9 +3,8 @@ import { z } from 'zod';
 export const weekdays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
 export type Weekday = (typeof weekdays)[number];
 
-/** The maximum number of rules of one partner, account or campaign. */
 const maxHoursRules = 500;
-/** The maximum number of windows of one prefix on one day. Finding the next opening may have to look at all windows of a month. */
+/** For each prefix. Finding the next opening may have to look at all windows of a month. */
 const maxDailyWindows = 12;
 
 const timeError = { error: 'Must be a time from 00:00 to 24:00, such as 09:00.' };
@@ -15,35 +14,26 @@ const timeSchema = z.string().regex(/^(?:(?:[01]\d|2[0-3]):[0-5]\d|24:00)$/, tim
  * One window, or one closed day, in the local time of the person who is called. Several rules make several windows. On a date that has a
  * rule, only rules for that date apply. Of these, the rules with the longest matching prefix decide.
  */
-export const hoursRuleSchema = z
-  .strictObject({
-    prefix: z.string().regex(/^(?:\+[1-9]\d{0,14})?$/, { error: 'Must be the beginning of a number, such as +49, or empty for all.' }),
-    days: z
-      .array(z.enum(weekdays, { error: `Must be one of ${weekdays.join(', ')}.` }))
-      .min(1, { error: 'Must contain at least one day.' })
-      .max(weekdays.length)
-      .optional(),
-    date: z.iso.date({ error: 'Must be a date in the format YYYY-MM-DD.' }).optional(),
-    from: timeSchema.optional(),
-    to: timeSchema.optional(),
-    closed: z.literal(true, { error: 'Must be true, or omitted.' }).optional(),
-  })
-  .check(({ value, issues }) => {
-    const problem = findRuleProblem(value);
-    if (problem) issues.push({ code: 'custom', ...problem, input: value });
-  });
-export type HoursRule = z.infer<typeof hoursRuleSchema>;
+const hoursRuleShape = z.strictObject({
+  prefix: z.string().regex(/^(?:\+[1-9]\d{0,14})?$/, { error: 'Must be the beginning of a number, such as +49, or empty for all.' }),
+  days: z
+    .array(z.enum(weekdays, { error: `Must be one of ${weekdays.join(', ')}.` }))
+    .min(1, { error: 'Must contain at least one day.' })
+    .max(weekdays.length)
+    .optional(),
+  date: z.iso.date({ error: 'Must be a date in the format YYYY-MM-DD.' }).optional(),
+  from: timeSchema.optional(),
+  to: timeSchema.optional(),
+  closed: z.literal(true, { error: 'Must be true, or omitted.' }).optional(),
+});
+export type HoursRule = z.infer<typeof hoursRuleShape>;
 
-type HoursRuleInput = {
-  days?: readonly string[] | undefined;
-  date?: string | undefined;
-  from?: string | undefined;
-  to?: string | undefined;
-  closed?: true | undefined;
-};
+export const hoursRuleSchema = hoursRuleShape.check(({ value, issues }) => {
+  const problem = findRuleProblem(value);
+  if (problem) issues.push({ code: 'custom', ...problem, input: value });
+});
 
-/** Describes what's wrong with the combination of fields; null if the rule is complete. */
-function findRuleProblem({ days, date, from, to, closed }: HoursRuleInput): { path: string[]; message: string } | null {
+function findRuleProblem({ days, date, from, to, closed }: HoursRule): { path: string[]; message: string } | null {
   if ((days === undefined) === (date === undefined)) return { path: ['days'], message: 'Must have either days or a date.' };
   if (closed) return from || to ? { path: ['closed'], message: "A closed day can't have from or to." } : null;
   if (from === undefined || to === undefined) return { path: ['from'], message: 'Must have from and to, or "closed": true.' };

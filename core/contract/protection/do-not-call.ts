@@ -16,10 +16,7 @@ export type DoNotCallSource = (typeof doNotCallSources)[number];
 
 export const doNotCallReasonSchema = z.enum(doNotCallReasons, { error: `Must be one of ${doNotCallReasons.join(', ')}.` });
 
-/**
- * The maximum number of numbers in one request. The console splits a longer list into several requests. On SQLite, placing a call waits
- * until all numbers of a request have been written.
- */
+/** In one request. The console splits a longer list. On SQLite, placing a call waits until all numbers of a request have been written. */
 export const maxAddedNumbers = 100;
 
 export const doNotCallEntrySchema = z.object({

@@ -74,10 +74,7 @@ export function scopedQuery<const Scopes extends readonly ProtectionScope[]>(
 /** Changes with the scope's own rules. */
 export const rulesVersionSchema = z.string();
 
-/**
- * The version of the scope's rules that the change is based on. If they have changed since, the change is refused. If omitted, the last
- * change wins.
- */
+/** Refuses a change if the scope's rules have changed since this version. If omitted, the last change wins. */
 export const expectedVersionSchema = z.string().optional();
 
 export const callingHoursSchema = z.object({
@@ -112,9 +109,8 @@ export const setNumbersSchema = numberRulesSchema.extend({ version: expectedVers
 export const optOutScopes = ['account', 'partner'] as const;
 export type OptOutScope = (typeof optOutScopes)[number];
 
-/** Whether opt-outs during the account's calls apply to this account only or to all of its partner's accounts. */
+/** Opt-outs during the account's calls apply to this account only, or to all of its partner's accounts. */
 export const optOutsSchema = z.strictObject({ listedFor: z.enum(optOutScopes, { error: 'Must be account or partner.' }) });
-// Check a number
 
 export const checkNumberSchema = z.strictObject({
   phone: z.string().max(50, { error: 'Must be at most 50 characters.' }),
@@ -123,11 +119,9 @@ export const checkNumberSchema = z.strictObject({
 });
 export type CheckNumber = z.infer<typeof checkNumberSchema>;
 
-/** Why a number can't be called now. */
 const checkReasons = ['do-not-call', 'number-kind', 'country', 'outside-calling-hours', 'unknown-time-zone', 'contact-limit'] as const;
 export type CheckReason = (typeof checkReasons)[number];
 
-/** What would happen if the number were called now. */
 export const checkedNumberSchema = z.object({
   /** In E.164 format. */
   phone: z.string(),

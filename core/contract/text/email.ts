@@ -1,6 +1,6 @@
 /**
- * Writes the domain of an email address in ASCII, as browsers do before they send an address (UTS #46), so that all spellings of an
- * address are the same user. Returns the address unchanged if its domain isn't valid.
+ * Writes the domain in ASCII, as browsers do before they send an address (UTS #46), so that all spellings of an address are the same user.
+ * Returns the address unchanged if its domain isn't valid.
  */
 export function canonicalEmail(email: string): string {
   const [, local = '', domain = ''] = /^([^@\uFF20]*)[@\uFF20]([^@\uFF20]*)$/.exec(email) ?? [];

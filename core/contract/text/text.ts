@@ -3,7 +3,7 @@ import { limits } from '../limits.ts';
 import { canonicalEmail, hasCanonicalDomain } from './email.ts';
 import { isObject } from './json.ts';
 
-/** Returns the length in code points. That's closer to what people count as characters: an emoji is one. */
+/** Code points are closer to what people count as characters: an emoji is one. */
 export function countCodePoints(text: string): number {
   return Array.from(text).length;
 }
@@ -66,14 +66,13 @@ const hiddenOrInPlace = new RegExp(`${visibleInPlace}|(${hidden.source})`, 'gv')
 /** Emoji that need a variation selector to be shown as emoji. Some keyboards leave it out within longer emoji. */
 const bareEmoji = /[\p{Emoji}--\p{Emoji_Presentation}--[0-9#*]](?![\uFE0F\p{Emoji_Modifier}])/gv;
 
-/** Finds the first invisible character in a text that doesn't change what is seen; null if there is none. */
+/** Finds the first invisible character that doesn't change what is seen. */
 function findHidden(text: string): string | null {
   if (!hidden.test(text)) return null;
   for (const [, character] of text.replace(bareEmoji, '$&\uFE0F').matchAll(hiddenOrInPlace)) if (character !== undefined) return character;
   return null;
 }
 
-/** Says what's wrong with a line, and what to do; null if it's valid. */
 export function describeLineProblem(line: string, max: number, ifEmpty = 'Must not be empty.'): string | null {
   if (line === '') return ifEmpty;
   if (!isWithinCodePoints(line, max)) return `Must be at most ${max} characters.`;
@@ -89,10 +88,8 @@ function toHex(character: string): string {
 }
 
 /**
- * Returns the schema of a line of text for people, such as a name. Lines are trimmed and normalized. Control characters cause problems in
- * PostgreSQL and terminals, lone surrogates can't be encoded in UTF-8, and invisible characters can mislead, so none of these are allowed.
- *
- * @param ifEmpty the message for an empty line
+ * The schema of a line of text for people, such as a name, which is trimmed and normalized. Control characters cause problems in PostgreSQL
+ * and terminals, lone surrogates can't be encoded in UTF-8, and invisible characters can mislead, so none of these are allowed.
  */
 export function lineSchema(max: number, ifEmpty?: string) {
   return z
@@ -109,7 +106,6 @@ export function isPrintable(text: string): boolean {
   return describeUnprintable(text) === null;
 }
 
-/** Says which characters a text must not contain; null if it's printable. */
 function describeUnprintable(text: string): string | null {
   if (!text.isWellFormed()) return 'Must not contain half of a character (a lone surrogate). Type the text again instead of pasting it.';
   return /\p{Cc}/u.test(text) ? 'Must not contain control characters.' : null;
@@ -120,10 +116,7 @@ export function checkPrintable({ value, issues }: z.core.ParsePayload<string>): 
   if (message !== null) issues.push({ code: 'custom', message, input: value });
 }
 
-/**
- * Returns the schema of a text with several lines. Unlike {@link lineSchema}, the text is stored unchanged, with line breaks and tabs, and
- * may be empty.
- */
+/** The schema of a text that's stored unchanged, with line breaks and tabs, and may be empty. */
 export function textSchema(max: number) {
   return z
     .string()
@@ -174,7 +167,7 @@ export function timestamp(at: { valueOf(): number }): string {
   return lastTimestamp.text;
 }
 
-/** Parses the output of {@link timestamp}. A schema must have checked it first. @returns milliseconds since 1970 */
+/** A schema must have checked the text first. */
 export function parseTimestamp(text: string): number {
   return Date.parse(text);
 }
@@ -203,12 +196,11 @@ export function foldText(text: string): string {
   return letters.normalize('NFC').toLowerCase();
 }
 
-/** Removes invisible characters from a search, except where a name may have them. */
+/** Keeps invisible characters where a name may have them. */
 export function withoutHidden(text: string): string {
   return text.replace(hiddenOrInPlace, (match: string, character?: string) => (character === undefined ? match : ''));
 }
 
-/** Removes characters that no one sees, because they have no width or only change the direction of text. */
 export function dropInvisible(text: string): string {
   return text.replace(everyHidden, '');
 }
@@ -226,10 +218,7 @@ export function toPlainPhone(text: string): string {
     .replace(/^'?(?:tel:)?/i, '');
 }
 
-/**
- * Returns the digits of a phone number in a search, as in E.164. People may type `+49 (0)30 2000-1` or `030 2000`. Returns null if the text
- * doesn't look like a phone number.
- */
+/** Returns the digits of a phone number in a search, such as `+49 (0)30 2000-1` or `030 2000`, as in E.164; null if it isn't like one. */
 export function parsePhoneDigits(search: string): string | null {
   const written = toPlainPhone(search);
   if (!/^\(?[+\d(][\d ()./-]*$/.test(written)) return null;
@@ -241,10 +230,7 @@ export function parsePhoneDigits(search: string): string | null {
   return digits.replace(/^0(?=\d)/, '') || null;
 }
 
-/**
- * Returns the start of the E.164 numbers that a search means; null if the text doesn't look like a phone number. Digits without `+` are
- * taken to start with a country code.
- */
+/** Digits without `+` are taken to start with a country code. */
 export function toPhonePrefix(search: string): string | null {
   const digits = parsePhoneDigits(search);
   return digits === null || digits.startsWith('+') ? digits : `+${digits}`;
