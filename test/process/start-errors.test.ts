@@ -204,6 +204,16 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
       await expectRefusal(start, 'DATABASE_URL', 'no schema has been selected', 'set search_path');
     });
 
+    for (const [what, options, message] of [
+      ['that are malformed', '--canary', '--canary requires a value'],
+      ["that don't exist", '-c canary=1', 'unrecognized configuration parameter'],
+      ['whose values are invalid', '-c work_mem=canary', 'invalid value for parameter'],
+    ] as const)
+      it(`that refuses options ${what}`, async () => {
+        const start = startCoreHere(await changed({ search: `?options=${encodeURIComponent(options)}` }));
+        await expectRefusal(start, 'DATABASE_URL', message, 'options in DATABASE_URL');
+      });
+
     it('that refuses writes', async () => {
       const start = startCoreHere(`${await freshDatabase('postgres')}?options=-cdefault_transaction_read_only%3Don`);
       await expectRefusal(start, 'DATABASE_URL', 'in a read-only transaction', 'turn off default_transaction_read_only');

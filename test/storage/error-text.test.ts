@@ -111,9 +111,12 @@ describe('the message for a database error', () => {
     });
   }
 
-  it('gives no advice for an error that is specific to PostgreSQL', () => {
-    const error = failure('insert - odd thing in public.calls.\nmore', { code: 'odd', severity: 'FATAL' });
-    expect(databaseErrorText(error, sqlite)).to.equal("Can't use the database /data/callkey.db: odd thing in public.calls (odd).");
+  it('gives no advice for an error that is specific to PostgreSQL, unless PostgreSQL refused the connection', () => {
+    const say = (severity: string) =>
+      databaseErrorText(failure('insert - odd thing in public.calls.\nmore', { code: 'odd', severity }), sqlite);
+    const text = "Can't use the database /data/callkey.db: odd thing in public.calls (odd).";
+    expect(say('ERROR')).to.equal(text);
+    expect(say('FATAL')).to.equal(`${text} Check the user, the database and the options in DATABASE_URL.`);
   });
 
   it("says that the database didn't respond if the time is up", () => {

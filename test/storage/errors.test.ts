@@ -19,7 +19,24 @@ const codes = [
   ),
   ...['CONSTRAINT', 'MISMATCH', 'TOOBIG', 'RANGE', 'ERROR'].map((name) => `SQLITE_${name}`),
   ...['ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT', 'EPIPE', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOENT'],
-  ...['08006', '28P01', '3D000', '40001', '53300', '55P03', '57P01', '58030', '25006', '25001', '22001', '23505', '54000', '42601'],
+  ...[
+    '08006',
+    '28P01',
+    '3D000',
+    '40001',
+    '53300',
+    '55P03',
+    '57P01',
+    '58030',
+    '25006',
+    '25P03',
+    '25P04',
+    '25001',
+    '22001',
+    '23505',
+    '54000',
+    '42601',
+  ],
   ...['X08006', '080066', 'XSQLITE_BUSY', 'XECONNREFUSED', '5580', 'XSQLITE_RANGE', 'X2200', '220011', 'x2300', '99908'],
 ];
 const codesThat = (is: (error: unknown) => boolean) => codes.filter((code) => is(failure(code)));
@@ -38,6 +55,8 @@ describe('classifying a database error', () => {
       '57P01',
       '58030',
       '25006',
+      '25P03',
+      '25P04',
     ];
     expect(codesThat(isOutage)).to.deep.equal(outages);
   });

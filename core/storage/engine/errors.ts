@@ -6,9 +6,9 @@ const sqliteOutage = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|CO
 const sqliteData = /^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG|RANGE|ERROR)/;
 /**
  * PostgreSQL's SQLSTATE classes for connection, authorization, missing database, rollback, resources, intervention and system errors, and
- * the code for a read-only transaction.
+ * the codes for a read-only transaction and for sessions that the server ended because a transaction took too long.
  */
-const postgresOutage = /^(08|28|3D|40|53|55|57|58|25006)/;
+const postgresOutage = /^(08|28|3D|40|53|55|57|58|25006|25P0[34])/;
 /**
  * PostgreSQL's SQLSTATE classes for data, constraints, rollbacks and limits. Rollbacks are included because of deadlocks: a request that
  * then runs again, in a statement of its own, doesn't cause one.
@@ -225,7 +225,10 @@ export function explainDatabaseError(error: unknown): Explanation | undefined {
   const known = causes.find(([pattern]) => pattern.test(blocksPath(error) ? 'ENOTDIR' : code));
   if (known) return { cause: `${known[1]}${readPath(error)}${readAddress(error)} (${code})`, remedy: known[2] };
   if ('severity' in error || /^\d[0-9A-Z]{4}$/.test(code)) {
-    return { cause: `${serverMessage(error)} (${code})`, remedy: remedies.get(code) ?? '' };
+    return {
+      cause: `${serverMessage(error)} (${code})`,
+      remedy: remedies.get(code) ?? (isFatal(error) ? 'Check the user, the database and the options in DATABASE_URL.' : ''),
+    };
   }
   if (/client password must be a (non-empty )?string/.test(error.message)) {
     return { cause: 'PostgreSQL requires a password, and none is set', remedy: 'Add it to DATABASE_URL.' };
@@ -252,6 +255,9 @@ function formatLocation(location: DatabaseLocation): string {
   const hosts = addresses.map(({ host }) => decodeURIComponent(host)).join(', ');
   return hosts === '' ? name : `${name} at ${hosts}`;
 }
+
+/** Whether PostgreSQL, or a pooler in front of it, refused or ended the connection. */
+const isFatal = (error: Error) => 'severity' in error && error.severity === 'FATAL';
 
 /** Whether a file blocks the path. If there's a file where a folder should be, mkdir reports that it already exists. */
 function blocksPath(error: Error): boolean {

@@ -25,12 +25,13 @@ const parameters: Record<string, readonly string[] | undefined> = {
  * @throws Error whose message says what the URL must be, and contains no part of its user name and password
  */
 export function normalizeUrl(url: string): string {
-  const [, , , after = ''] = parts.exec(url) ?? [];
+  const [, before = '', hostList = '', after = ''] = parts.exec(url) ?? [];
   if (/[@#]/.test(after) || /\s/.test(url) || !isDecodable(url))
     throw new Error('must be percent-encoded: for example, write @ in a password as %40, / as %2F, # as %23, % as %25 and a space as %20');
   // Node.js refuses NUL in a variable of PostgreSQL's programs, with an error that contains the value.
   if (/\p{Cc}/u.test(decodeURIComponent(url))) throw new Error('must not contain control characters');
-  const addresses = parseAddresses(url);
+  // Node.js doesn't parse a user without a host, as in `postgres://user@/callkey?host=/cloudsql/…`.
+  const addresses = hostList.split(',').map((host) => `${before}${host.replace(/^(?=:|$)/, noHost)}${after}`);
   if (!addresses.every((address) => URL.canParse(address))) throw new Error('must have a valid host and port');
   const parsed = addresses.map((address) => new URL(address));
   const [{ searchParams, pathname, username, password } = new URL('postgres:')] = parsed;
@@ -49,7 +50,7 @@ export function normalizeUrl(url: string): string {
     return value;
   };
   const ports = take('port')?.split(',') ?? parsed.map(({ port }) => port);
-  const hosts = take('host')?.split(',').map(toUrlHost) ?? parsed.map(({ hostname }) => hostname);
+  const hosts = take('host')?.split(',').map(toUrlHost) ?? parsed.map(({ hostname }) => hostname.replace(noHost, ''));
   if (!ports.every((port) => /^\d*$/.test(port))) throw new Error('must have a valid host and port');
   if (ports.length > 1 && ports.length !== hosts.length) throw new Error('must have as many ports as hosts');
   const user = encode(take('user')) ?? username;
@@ -57,20 +58,22 @@ export function normalizeUrl(url: string): string {
   const database = encode(take('dbname')) ?? pathname.slice(1);
   // The driver decodes these characters differently than PostgreSQL's programs.
   if (/\/|%(2[3456bcf]|3[abdf]|40)/i.test(database)) throw new Error('must name a database without /, ?, # and similar characters');
-  const before = `${user}${secret === '' ? '' : `:${secret}`}`;
+  const credentials = `${user}${secret === '' ? '' : `:${secret}`}`;
   const all = hosts.map((host, index) => {
     const port = ports[index] ?? ports[0] ?? '';
     return `${host}${port === '' ? '' : `:${port}`}`;
   });
   const query = searchParams.size === 0 ? '' : `?${searchParams}`;
-  const normal = `postgres://${before === '' ? '' : `${before}@`}${all.join(',')}/${database}${query}`;
+  const normal = `postgres://${credentials === '' ? '' : `${credentials}@`}${all.join(',')}/${database}${query}`;
   if (!parseAddresses(normal).every((address) => URL.canParse(address))) throw new Error('must have a valid host and port');
   return normal;
 }
 
+const noHost = 'no-host.invalid';
+
 const encode = (value: string | null) => (value === null ? undefined : encodeURIComponent(value));
 
 /** A host in the form that a URL has: an IPv6 address in brackets, and the folder of a Unix socket percent-encoded. */
-const toUrlHost = (host: string) => (/^[^/[]*:[^/]*$/.test(host) ? `[${host}]` : encodeURIComponent(host).replace(/^%5B(.*)%5D$/, '[$1]'));
+const toUrlHost = (host: string) => (/^\[.*\]$/.test(host) ? host : /^[^/]*:[^/]*$/.test(host) ? `[${host}]` : encodeURIComponent(host));
 
 const printable = (name: string) => (/^[\w.-]{1,40}$/.test(name) ? name : 'with unusual characters');
