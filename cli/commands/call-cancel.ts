@@ -36,10 +36,8 @@ async function cancelAny(context: Context, campaign: string | undefined, options
   const isOnlyOne = [run, from, contact, requestId, last].filter((option) => option !== undefined).length === 1;
   if (isOnlyOne && run !== undefined) return cancelRun(context, campaign, run, options);
   if (isOnlyOne && from !== undefined) {
-    const [{ cancelFile }, { parseColumns, plainReading }] = await Promise.all([
-      import('../batch/cancel-file.ts'),
-      import('../batch/reading.ts'),
-    ]);
+    const { cancelFile } = await import('../batch/cancel-file.ts');
+    const { parseColumns, plainReading } = await import('../batch/reading.ts');
     const reading = { ...plainReading, columns: columns === undefined ? {} : parseColumns(columns) };
     return cancelFile(context, await context.campaignId(campaign), from, toPace(options), reading);
   }
@@ -50,10 +48,8 @@ async function cancelAny(context: Context, campaign: string | undefined, options
 
 /** Cancels a call that hasn't been dialed. Cancelling again also succeeds. */
 async function cancelOne(context: Context, campaignId: string, options: CancelOptions): Promise<void> {
-  const [{ deletePendingCall, readLastCall }, { diskReason }] = await Promise.all([
-    import('../state/single-calls.ts'),
-    import('../state/durable-file.ts'),
-  ]);
+  const { deletePendingCall, readLastCall } = await import('../state/single-calls.ts');
+  const { diskReason } = await import('../state/durable-file.ts');
   const named = await namedCall(options);
   const { server, client } = await context.connect();
   try {

@@ -63,7 +63,7 @@ function printScript({ output }: Context, program: Command, shell: string): void
 
 const readers: Record<ValueKind, (context: Context) => Promise<string[]>> = {
   campaigns: async (context) => [...(await (await import('../connection/settings.ts')).readAliases(context)).keys()],
-  profiles: async ({ folders }) => (await import('../connection/settings.ts')).listProfiles(folders),
+  profiles: async ({ folders }) => [...(await (await import('../connection/settings.ts')).readProfiles(folders)).keys()],
   async runs({ folders }) {
     const { readRuns, runName } = await import('../batch/run-journal.ts');
     return (await readRuns(folders)).map(runName);

@@ -37,7 +37,7 @@ export function addKey(program: Command, run: RunAction): void {
 /** Stores a profile's key and server. */
 async function setKey(context: Context, words: readonly string[], { insecureStorage }: SetOptions): Promise<void> {
   if (words.length > 0) throw keyOnCommandLineError();
-  const [{ checkedKey, openKeyStore }, { requireServer, storeProfile }] = await Promise.all([loadKeys(), loadSettings()]);
+  const [{ checkedKey, openKeyStore }, { changeProfiles, requireServer }] = await Promise.all([loadKeys(), loadSettings()]);
   const settings = await context.settings();
   const server = requireServer(settings);
   const { profileName: profile } = settings;
@@ -48,7 +48,7 @@ async function setKey(context: Context, words: readonly string[], { insecureStor
 
   await store.write(keyValue);
   // From here on, commands use the new key. If this command stops earlier, they use the old key and server.
-  await storeProfile(context.folders, profile, { server, key: place });
+  await changeProfiles(context.folders, (profiles) => profiles.set(profile, { server, key: place }));
   await deleteOldKey(context, settings, store.id);
   context.output.answer(
     { profile, server, stored: place },
@@ -151,7 +151,7 @@ async function forgetKey(context: Context): Promise<void> {
     );
   const store = await (await loadKeys()).openKeyStore(profile.key, profileName, profile.server, context.folders);
   const forgotten = await store.delete();
-  await (await loadSettings()).deleteProfile(context.folders, profileName);
+  await (await loadSettings()).changeProfiles(context.folders, (profiles) => profiles.delete(profileName));
   context.output.answer(
     { profile: profileName, forgotten },
     `Forgot the profile ${profileName}. Its key keeps working until you revoke it in the console.`,

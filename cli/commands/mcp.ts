@@ -48,10 +48,8 @@ async function serve(context: Context, { campaign, allow = [], maxCalls }: McpOp
     inFlight.add(work);
     return work.finally(() => inFlight.delete(work));
   };
-  const [{ McpServer }, { serveStdio }] = await Promise.all([
-    import('@modelcontextprotocol/server'),
-    import('@modelcontextprotocol/server/stdio'),
-  ]);
+  const { McpServer } = await import('@modelcontextprotocol/server');
+  const { serveStdio } = await import('@modelcontextprotocol/server/stdio');
   const tools = await createTools({ client, campaignId, allow, maxCalls }, track);
   const served = serveStdio(() => tools.addTo(new McpServer({ name: 'callkey', version: context.version })));
   const interrupt = interruptOnSignals(stop, () => undefined);

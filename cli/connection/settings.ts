@@ -61,31 +61,19 @@ export function checkedServer(text: string): string {
   return read.address;
 }
 
-export async function listProfiles(folders: Folders): Promise<string[]> {
-  return [...(await readProfiles(folders)).keys()];
-}
-
-export async function storeProfile(folders: Folders, name: string, profile: Profile): Promise<void> {
-  await changeProfiles(folders, (profiles) => profiles.set(name, profile));
-}
-
-export async function deleteProfile(folders: Folders, name: string): Promise<void> {
-  await changeProfiles(folders, (profiles) => profiles.delete(name));
-}
-
 /** Advice for when a key can't be stored. */
 export const storageAdvice =
   'Or set CALLKEY_SERVER and either CALLKEY_API_KEY or CALLKEY_API_KEY_FILE, so that nothing needs to be stored.';
 
 const profilesFile = (folders: Folders) => join(folders.config, 'profiles.json');
 
-async function readProfiles(folders: Folders): Promise<Profiles> {
+export async function readProfiles(folders: Folders): Promise<Profiles> {
   const path = profilesFile(folders);
   const advice = "it isn't a valid profile file. Fix it, or delete it and run callkey key set to store your keys again.";
   return new Map(Object.entries((await readJson(path, z.record(z.string(), profileSchema), advice)) ?? {}));
 }
 
-function changeProfiles(folders: Folders, change: (profiles: Profiles) => unknown): Promise<void> {
+export function changeProfiles(folders: Folders, change: (profiles: Profiles) => unknown): Promise<void> {
   return changeJson(profilesFile(folders), storageAdvice, async () => {
     const profiles = await readProfiles(folders);
     change(profiles);

@@ -9,6 +9,7 @@ import { operator } from '../domain/audit/audit.ts';
 import type { Caller, RetentionDays } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { errorCode, Problem } from '../domain/problem.ts';
+import { adminName } from '../program.ts';
 import type { DatabaseLocation } from '../storage/engine/database.ts';
 import { explainDatabaseError } from '../storage/engine/errors.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -52,14 +53,7 @@ export type Runner = {
 
 /** Adds examples to a command's help. Each example is given without the program's name. */
 export function withExamples(command: Command, ...examples: readonly string[]): Command {
-  return command.addHelpText('after', () => {
-    const { name } = findProgram(command);
-    return `\nExamples:\n${examples.map((example) => `  ${name} ${example}`).join('\n')}`;
-  });
-}
-
-function findProgram(command: Command): { name: string } {
-  return command.parent ? findProgram(command.parent) : { name: command.name() };
+  return command.addHelpText('after', `\nExamples:\n${examples.map((example) => `  ${adminName} ${example}`).join('\n')}`);
 }
 
 /** The ID in the examples. */

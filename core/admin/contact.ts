@@ -71,13 +71,12 @@ async function runErase(
   const lines = [`Erased contact data from ${counted(erased, 'call')}, and cancelled ${cancelled} of them before they were dialed.`];
   if (dialing > 0) lines.push(`Not erased, because dialing is in progress: ${counted(dialing, 'call')}. Run this command again later.`);
   lines.push("Data in backups, at the provider and in the integrator's systems wasn't erased.");
-  if (!options.doNotCall) {
-    lines.push('Any do-not-call entries were kept, to prevent further calls. To delete them as well, pass --do-not-call.');
-    output.answer({ erased, cancelled, dialing }, lines.join('\n'));
-    return dialing === 0;
-  }
-  const entries = await forgetDoNotCall(ports, actor, phone);
-  lines.push(`Deleted from do-not-call lists: ${formatCount(entries)}. The number can be called again.`);
+  const entries = options.doNotCall && (await forgetDoNotCall(ports, actor, phone));
+  lines.push(
+    entries === undefined
+      ? 'Any do-not-call entries were kept, to prevent further calls. To delete them as well, pass --do-not-call.'
+      : `Deleted from do-not-call lists: ${formatCount(entries)}. The number can be called again.`,
+  );
   output.answer({ erased, cancelled, dialing, doNotCallEntries: entries }, lines.join('\n'));
   return dialing === 0;
 }

@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
-import { setAlias, storeProfile } from '../../cli/connection/settings.ts';
+import { changeProfiles, setAlias } from '../../cli/connection/settings.ts';
 import { xdgFolders } from '../../cli/state/folders.ts';
 import { CliHome } from '../support/cli.ts';
 import { skip } from '../support/skip.ts';
@@ -125,7 +125,7 @@ describe('callkey key', () => {
       mkdirSync(folder, { recursive: true });
       writeFileSync(join(folder, 'profiles.json.lock'), '');
       await Promise.all([
-        ...names.map((name) => storeProfile(folders, name, { server, key: 'file' })),
+        ...names.map((name) => changeProfiles(folders, (profiles) => profiles.set(name, { server, key: 'file' }))),
         ...names.map((name) => setAlias({ options: {}, environment: {}, folders }, name, 'a'.repeat(40))),
       ]);
       expect(Object.keys(readJson(join(folder, 'profiles.json'))).toSorted()).to.deep.equal(names);
