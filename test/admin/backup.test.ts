@@ -10,7 +10,7 @@ import { bareEnvironment, canTrace, mountDisk, runScript, runTraced } from '../s
 import { startCoreHere } from '../support/core.ts';
 import { emptyDatabase, freshDatabase, freshDirectory, onToolDatabases } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 import { createKey, createTenants, openDirect, placeCall, signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 

@@ -6,7 +6,7 @@ import { instant } from '../../core/domain/instant.ts';
 import { adminOn } from '../support/admin.ts';
 import { bareEnvironment } from '../support/commands.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 import { createTenants, openDirect } from '../support/tenants.ts';
 
 /**

@@ -9,7 +9,7 @@ import { refusedPort } from '../../scripts/support/postgres.ts';
 import { adminOn } from '../support/admin.ts';
 import { runScript } from '../support/commands.ts';
 import { emptyDatabase, freshDatabase, freshDirectory, onEachDatabase, toUnreleased } from '../support/databases.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 
 describe('DATABASE_URL', () => {
   for (const [url, filename] of [

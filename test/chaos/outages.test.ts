@@ -6,7 +6,7 @@ import { npmPrograms } from '../../scripts/support/postgres.ts';
 import { track } from '../../scripts/support/server-process.ts';
 import { mountDisk } from '../support/commands.ts';
 import { createNode, type PostgresNode } from '../support/postgres-node.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 import { createKey } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 import { describeAttacks, isQuick, type Trial } from './attack.ts';

@@ -5,7 +5,7 @@ import { freePort, own, postgresTools, readOwner } from '../../scripts/support/p
 import { track } from '../../scripts/support/server-process.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { listProcesses, queryOnce, signalAll } from '../support/postgres-node.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 import { until } from '../support/until.ts';
 import { describeAttacks, type Trial } from './attack.ts';
 import { startLoad } from './load.ts';

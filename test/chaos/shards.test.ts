@@ -16,7 +16,7 @@ import {
   startCluster,
 } from '../support/postgres-node.ts';
 import { startGate } from '../support/proxies.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 import { createKey, openDirect } from '../support/tenants.ts';
 import { type Attack, describeAttacks, type Trial } from './attack.ts';
 import { startCrowd, startLoad } from './load.ts';

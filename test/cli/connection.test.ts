@@ -4,7 +4,7 @@ import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { sharedIntegrator } from '../support/integrator.ts';
 import { tunnel } from '../support/proxies.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 import { somePhone } from '../support/tenants.ts';
 
 describe('callkey with certificates and proxies', () => {
@@ -20,7 +20,7 @@ describe('callkey with certificates and proxies', () => {
   before(async function () {
     if (!hasOpenssl) skip(this, "openssl isn't installed");
     certificate = selfSignedCertificate();
-    secure = await startCoreHere(its.database, { environment: { DIALER: 'off', ...certificate } });
+    secure = await startCoreHere(its.database, { environment: { ...certificate } });
     server = `https://localhost:${new URL(secure.url).port}`;
   });
   after(() => secure?.close());

@@ -8,7 +8,7 @@ import { CliHome } from '../support/cli.ts';
 import { startCoreHere } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { sharedIntegrator } from '../support/integrator.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 
 describe('callkey doctor', () => {
   const its = sharedIntegrator();
@@ -92,7 +92,7 @@ describe('callkey doctor', () => {
 
   it('reports an untrusted certificate', async function () {
     if (!hasOpenssl) skip(this, "openssl isn't installed");
-    const secure = await startCoreHere(its.database, { environment: { DIALER: 'off', ...selfSignedCertificate() } });
+    const secure = await startCoreHere(its.database, { environment: { ...selfSignedCertificate() } });
     const { code, failed, checks } = await examine([], { CALLKEY_SERVER: secure.url });
     await secure.close();
     expect([code, failed]).to.deep.equal([1, ['server']]);

@@ -8,7 +8,7 @@ import { canTrace, runTraced } from '../support/commands.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { openFilesIn } from '../support/hooks.ts';
 import { sharedIntegrator } from '../support/integrator.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 import { somePhone } from '../support/tenants.ts';
 
 const failure = (code: string) => Object.assign(new Error('x'), { code });

@@ -22,7 +22,7 @@ import type { Settings } from '../../cli/connection/settings.ts';
 import type { Folders } from '../../cli/state/folders.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { openFilesIn } from '../support/hooks.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 
 const keyValue = makeKeyValue(randomBytes);
 const server = 'https://calls.example.com';

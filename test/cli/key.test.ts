@@ -6,7 +6,7 @@ import { makeKeyValue } from '#contract/key-value.ts';
 import { changeProfiles, setAlias } from '../../cli/connection/settings.ts';
 import { xdgFolders } from '../../cli/state/folders.ts';
 import { CliHome } from '../support/cli.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 
 const keyValue = makeKeyValue(randomBytes);
 const server = 'http://127.0.0.1:1';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 
 const folder = new URL('../../core/docs/secret-scanning/', import.meta.url);
 const read = (file: string) => readFileSync(new URL(file, folder), 'utf8');

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { colorRules, openInElectron, violationsOn } from '../support/browser.ts';
 import { describeDesktop } from '../support/electron.ts';
 import { walkThrough } from '../support/screen-walkthrough.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 
 describeDesktop("the console's accessibility", () => {
   it('has no axe violations on any screen in either theme', async function () {

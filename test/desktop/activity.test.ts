@@ -3,8 +3,8 @@ import { operator } from '../../core/domain/audit/audit.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
 import { describeBrowser, openPage } from '../support/browser.ts';
 import { finders } from '../support/console-harness.ts';
-import { openForEach } from '../support/opened.ts';
 import { createKeyOn, revokeKeyElsewhere } from '../support/sample-data.ts';
+import { openForEach } from '../support/suites.ts';
 
 describeBrowser("the console's lines about what happened", () => {
   const harness = openForEach(() => openPage());

@@ -5,8 +5,8 @@ import { instant } from '../../core/domain/instant.ts';
 import { describeBrowser, openPage, openWithKeys } from '../support/browser.ts';
 import { finders, untilFocused } from '../support/console-harness.ts';
 import { startCoreHere } from '../support/core.ts';
-import { openForEach, openOnce } from '../support/opened.ts';
 import { createKeyOn } from '../support/sample-data.ts';
+import { openForEach, openOnce } from '../support/suites.ts';
 import { placeCall } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 

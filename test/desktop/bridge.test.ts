@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { requestNames } from '../../desktop/core-requests.ts';
 import { functionNames, type Result } from '../../desktop/ipc.ts';
 import { describeDesktop, launchConsole } from '../support/electron.ts';
-import { openOnce } from '../support/opened.ts';
+import { openOnce } from '../support/suites.ts';
 
 type Anything = Record<string, (input?: unknown) => Promise<unknown>>;
 

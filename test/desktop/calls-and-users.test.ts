@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import { instant } from '../../core/domain/instant.ts';
 import { describeBrowser, openPage } from '../support/browser.ts';
 import { finders, signInAs } from '../support/console-harness.ts';
-import { openForEach } from '../support/opened.ts';
 import { faultyProxy } from '../support/proxies.ts';
 import { createKeyOn, placeCallIn } from '../support/sample-data.ts';
+import { openForEach } from '../support/suites.ts';
 import { placeCall } from '../support/tenants.ts';
 import { eventually, until } from '../support/until.ts';
 

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { describeBrowser, openPage, violationsOn } from '../support/browser.ts';
 import { finders } from '../support/console-harness.ts';
-import { openOnce } from '../support/opened.ts';
 import { createKeyOn } from '../support/sample-data.ts';
+import { openOnce } from '../support/suites.ts';
 import { placeCall } from '../support/tenants.ts';
 
 describeBrowser('a partner user', () => {

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { describeBrowser, openPage } from '../support/browser.ts';
 import { at } from '../support/clock.ts';
-import { openForEach, openOnce } from '../support/opened.ts';
 import { createKeyOn } from '../support/sample-data.ts';
+import { openForEach, openOnce } from '../support/suites.ts';
 import { eventually } from '../support/until.ts';
 
 const aheadMs = 3 * 86_400_000;

@@ -26,7 +26,7 @@ function report(what: string, values: readonly number[], unit: string, goal: num
 }
 
 await buildWebConsole();
-const harness = await openCore({ environment: { DIALER: 'off' } });
+const harness = await openCore();
 const browser = await sharedBrowser();
 try {
   const { direct, tenants, core } = harness;

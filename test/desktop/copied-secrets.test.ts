@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { freshDirectory } from '../support/databases.ts';
 import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
-import { openForEach, openOnce } from '../support/opened.ts';
+import { openForEach, openOnce } from '../support/suites.ts';
 
 const args = ['--password-store=basic'];
 const secret = 'a secret that was copied';

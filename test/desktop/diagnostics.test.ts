@@ -4,8 +4,8 @@ import { expect } from 'chai';
 import { openConsole, signInAs } from '../support/console-harness.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { describeDesktop, launchConsole } from '../support/electron.ts';
-import { openOnce } from '../support/opened.ts';
 import { createKeyOn } from '../support/sample-data.ts';
+import { openOnce } from '../support/suites.ts';
 import { password } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 

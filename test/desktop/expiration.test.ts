@@ -5,7 +5,7 @@ import { customRange } from '#contract/expiry.ts';
 import { describeBrowser, openPage, violationsOn } from '../support/browser.ts';
 import { fakeClock } from '../support/clock.ts';
 import { finders } from '../support/console-harness.ts';
-import { openForEach } from '../support/opened.ts';
+import { openForEach } from '../support/suites.ts';
 import { eventually } from '../support/until.ts';
 
 describeBrowser("the form for a new key's expiration", () => {

@@ -12,7 +12,7 @@ import { freshDirectory } from '../support/databases.ts';
 import { describeDesktop, type RunningConsole } from '../support/electron.ts';
 import { type FaultyProxy, faultyProxy } from '../support/proxies.ts';
 import { createKeyOn } from '../support/sample-data.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 import { placeCall } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 

@@ -6,7 +6,7 @@ import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { signInAs, untilFocused } from '../support/console-harness.ts';
 import { openCore } from '../support/core.ts';
 import { createKeyOn } from '../support/sample-data.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 import { password, placeCall } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 

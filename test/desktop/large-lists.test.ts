@@ -4,13 +4,13 @@ import { instant } from '../../core/domain/instant.ts';
 import { timeCursors } from '../../core/domain/paging.ts';
 import { describeBrowser, sharedBrowser, violationsOn } from '../support/browser.ts';
 import { openCore } from '../support/core.ts';
-import { openOnce } from '../support/opened.ts';
+import { openOnce } from '../support/suites.ts';
 import { createKey, placeCall, signIn } from '../support/tenants.ts';
 
 const count = 700;
 
 describeBrowser('the console with more campaigns, users and calls than fit on a page', () => {
-  const harness = openOnce(() => openCore({ environment: { DIALER: 'off' } }));
+  const harness = openOnce(() => openCore());
   let context: BrowserContext;
   let page: Page;
   let cookie: string;

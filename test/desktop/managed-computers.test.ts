@@ -5,8 +5,7 @@ import { signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
-import { enroll } from '../support/second-factor.ts';
-import { password, signIn } from '../support/tenants.ts';
+import { enroll, password, signIn } from '../support/tenants.ts';
 import { eventually, until } from '../support/until.ts';
 
 describeDesktop('the console on a managed computer', () => {

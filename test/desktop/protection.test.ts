@@ -3,7 +3,7 @@ import { operator } from '../../core/domain/audit/audit.ts';
 import { setHours } from '../../core/domain/protection/rules.ts';
 import { describeBrowser, openPage } from '../support/browser.ts';
 import { finders, type UserName } from '../support/console-harness.ts';
-import { openForEach } from '../support/opened.ts';
+import { openForEach } from '../support/suites.ts';
 import { eventually } from '../support/until.ts';
 
 describeBrowser("the console's Protection screen", () => {

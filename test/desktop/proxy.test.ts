@@ -4,7 +4,7 @@ import { signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore, type RunningCore, startCoreHere } from '../support/core.ts';
 import { describeDesktop, launchConsole } from '../support/electron.ts';
 import { tunnel } from '../support/proxies.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 
 describeDesktop('the console, behind a proxy,', () => {
   let harness: CoreHarness;
@@ -15,7 +15,7 @@ describeDesktop('the console, behind a proxy,', () => {
     if (!hasOpenssl) skip(this, "openssl isn't installed");
     const certificate = selfSignedCertificate();
     harness = await openCore();
-    secure = await startCoreHere(harness.database, { environment: { DIALER: 'off', ...certificate } });
+    secure = await startCoreHere(harness.database, { environment: { ...certificate } });
     url = `https://localhost:${new URL(secure.url).port}`;
     env = { NODE_EXTRA_CA_CERTS: certificate.TLS_CERT_FILE };
   });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { describeBrowser, sharedBrowser, violationsOn } from '../support/browser.ts';
 import { startCoreHere } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
-import { openOnce } from '../support/opened.ts';
+import { openOnce } from '../support/suites.ts';
 
 describeBrowser('the reference page', () => {
   const core = openOnce(async () => startCoreHere(await freshDatabase('sqlite')));

@@ -2,8 +2,7 @@ import { expect } from 'chai';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { button, type ConsoleHarness, enterCode, enterPassword, home, setUp, sharedConsole, signInAs } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
-import { authenticator } from '../support/second-factor.ts';
-import { password } from '../support/tenants.ts';
+import { authenticator, password } from '../support/tenants.ts';
 
 describeDesktop('a second factor in the app', () => {
   const open = sharedConsole();

@@ -7,8 +7,7 @@ import { describeBrowser, sharedBrowser, violationsOn } from '../support/browser
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { button, enterCode, enterPassword, home, passTime, setUp } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core.ts';
-import { enroll } from '../support/second-factor.ts';
-import { password, signIn } from '../support/tenants.ts';
+import { enroll, password, signIn } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 
 /** Reads the QR code in a picture of the page, as a phone does. */

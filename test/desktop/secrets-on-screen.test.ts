@@ -8,9 +8,8 @@ import { readFiles } from '../support/cli.ts';
 import { finders, sharedConsole, showOneTimePasswords, signInAs } from '../support/console-harness.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { consoleEnvironment, describeDesktop, missingProgram } from '../support/electron.ts';
-import { openForEach } from '../support/opened.ts';
 import { faultyProxy } from '../support/proxies.ts';
-import { skip } from '../support/skip.ts';
+import { openForEach, skip } from '../support/suites.ts';
 import { eventually, until } from '../support/until.ts';
 
 const run = promisify(execFile);

@@ -13,8 +13,8 @@ import {
   type RunningConsole,
   startKeyring,
 } from '../support/electron.ts';
-import { openOnce } from '../support/opened.ts';
 import { type FaultyProxy, faultyProxy } from '../support/proxies.ts';
+import { openOnce } from '../support/suites.ts';
 import { password } from '../support/tenants.ts';
 
 async function signIn({ page }: RunningConsole, server: string, keepSignedIn: boolean) {

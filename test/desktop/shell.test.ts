@@ -8,7 +8,7 @@ import { screens, shortcutAt, showCommand } from '../../desktop/screens.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { consoleArgs, consoleEnvironment, describeDesktop, launchConsole, type RunningConsole, watchOver } from '../support/electron.ts';
 import { electronFile } from '../support/electron-runtime.ts';
-import { openOnce } from '../support/opened.ts';
+import { openOnce } from '../support/suites.ts';
 import { until } from '../support/until.ts';
 
 const ended = async (child: ChildProcess) => (child.exitCode === null && child.signalCode === null ? once(child, 'exit') : undefined);

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { freshDirectory } from '../support/databases.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 
 const script = fileURLToPath(new URL('../../scripts/desktop.ts', import.meta.url));
 

@@ -4,8 +4,8 @@ import { resumeDialing, stopDialing } from '../../core/domain/calls/stops.ts';
 import { showPace } from '../../core/domain/protection/rules.ts';
 import { describeBrowser, openPage } from '../support/browser.ts';
 import { finders } from '../support/console-harness.ts';
-import { openForEach } from '../support/opened.ts';
 import { createKeyOn } from '../support/sample-data.ts';
+import { openForEach } from '../support/suites.ts';
 import { placeCall } from '../support/tenants.ts';
 
 describeBrowser('the console, for stopping dialing', () => {

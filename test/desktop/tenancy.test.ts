@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { describeBrowser, openPage } from '../support/browser.ts';
 import { sharedConsole, signInAs } from '../support/console-harness.ts';
 import { chooseCommand, describeDesktop } from '../support/electron.ts';
-import { openForEach } from '../support/opened.ts';
 import { createKeyOn } from '../support/sample-data.ts';
+import { openForEach } from '../support/suites.ts';
 import { eventually, until } from '../support/until.ts';
 
 describeBrowser('the tenancy switcher', () => {

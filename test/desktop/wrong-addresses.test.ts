@@ -9,7 +9,7 @@ import { type ConsoleHarness, openConsole } from '../support/console-harness.ts'
 import { startCoreHere } from '../support/core.ts';
 import { describeDesktop } from '../support/electron.ts';
 import { faultyProxy } from '../support/proxies.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 import { password } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 
@@ -102,7 +102,7 @@ describeDesktop('the console, at a wrong address,', () => {
   }
 
   it('recognizes the management address, and a path that leads nowhere on a core', async () => {
-    const managed = await startCoreHere(harness.database, { environment: { DIALER: 'off' } });
+    const managed = await startCoreHere(harness.database);
     await expectVerdict(managed.managementUrl ?? '', 'This is the management address of a Callkey server');
     await managed.close();
     await expectVerdict(`${harness.core.url}/v2/console`, `A Callkey server responded, but not under this path. Try ${harness.core.url}`);

@@ -36,7 +36,7 @@ describe('console lists that are longer than a page', () => {
     const text = (start: string) => `'${start}' || CAST(i AS text)`;
 
     before(async () => {
-      ({ core, direct, tenants, close } = await openCore({ kind, environment: { DIALER: 'off' } }));
+      ({ core, direct, tenants, close } = await openCore({ kind }));
       partner = await signIn(core.url, 'pat@example.com');
       staff = await signIn(core.url, 'stan@example.com');
       const accounts = 'accounts (id, name, partner_id, created_at)';
@@ -229,7 +229,7 @@ describe('a search for calls', () => {
     let url: string;
 
     before(async () => {
-      const harness = await openCore({ kind, environment: { DIALER: 'off' } });
+      const harness = await openCore({ kind });
       ({ core, close, direct } = harness);
       const { id, accountId } = { id: harness.tenants.campaign.id, accountId: harness.tenants.account.id };
       const contact = kind === 'postgres' ? `lpad(CAST(i AS text), 9, '0')` : `printf('%09d', i)`;

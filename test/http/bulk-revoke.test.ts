@@ -3,7 +3,7 @@ import { apiKeysSchema, revokedApiKeysSchema } from '#contract/console/api-keys.
 import { openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, readCode } from '../support/http.ts';
-import { openOnce } from '../support/opened.ts';
+import { openOnce } from '../support/suites.ts';
 import { createKey, placeCall, signIn } from '../support/tenants.ts';
 
 describe('revoking several API keys in one request', () => {

@@ -18,7 +18,7 @@ describe('call details', () => {
     let keyValue: string;
 
     before(async () => {
-      ({ core, direct, tenants, close } = await openCore({ kind, clock, environment: { DIALER: 'off' } }));
+      ({ core, direct, tenants, close } = await openCore({ kind, clock }));
     });
     beforeEach(async () => {
       clock.set('2026-11-21T09:00:00.000Z');

@@ -33,7 +33,7 @@ describe("in the console's lists and exports,", () => {
 
     before(async () => {
       at('2026-11-07T20:00:00.000Z');
-      ({ core, direct, tenants, close } = await openCore({ kind, clock, environment: { DIALER: 'off', RETENTION_DAYS: '3650' } }));
+      ({ core, direct, tenants, close } = await openCore({ kind, clock, environment: { RETENTION_DAYS: '3650' } }));
       await signedIn();
       key = await createKey(core.url, cookie, 'Orders');
       otherKey = await createKey(core.url, partner, 'Recalls');

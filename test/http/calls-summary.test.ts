@@ -5,7 +5,7 @@ import { fakeClock } from '../support/clock.ts';
 import { openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, readCode } from '../support/http.ts';
-import { openOnce } from '../support/opened.ts';
+import { openOnce } from '../support/suites.ts';
 import { createKey, onDemand, placeCall, signIn } from '../support/tenants.ts';
 
 const nothingElse = { detail: null, durationSeconds: null };
@@ -13,7 +13,7 @@ const nothingElse = { detail: null, durationSeconds: null };
 describe('a call summary', () => {
   onEachDatabase((kind) => {
     const clock = fakeClock('2026-11-21T09:00:00.000Z');
-    const harness = openOnce(() => openCore({ kind, clock, environment: { DIALER: 'off' } }));
+    const harness = openOnce(() => openCore({ kind, clock }));
     let cookie: string;
     let key: { id: string; keyValue: string };
 

@@ -7,8 +7,8 @@ import { changeUser } from '../../core/domain/directory/users.ts';
 import { type CoreHarness, openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { openOnce } from '../support/opened.ts';
 import { readProblem } from '../support/ports.ts';
+import { openOnce } from '../support/suites.ts';
 import { createKey, placeCall, signIn } from '../support/tenants.ts';
 
 describe('changing a user in the console', () => {

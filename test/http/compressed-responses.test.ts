@@ -10,7 +10,7 @@ import type { State } from '../../core/http/middleware/context.ts';
 import { toEncodedStream } from '../../core/http/middleware/encoding.ts';
 import { openCore } from '../support/core.ts';
 import { ask } from '../support/http.ts';
-import { openOnce } from '../support/opened.ts';
+import { openOnce } from '../support/suites.ts';
 import { createKey, signIn } from '../support/tenants.ts';
 
 describe('a response to the console', () => {

@@ -7,7 +7,7 @@ import type { Listener } from '../../core/server/connections/listener.ts';
 import { hasOpenssl } from '../support/certificate.ts';
 import { client, get, open, post, statuses } from '../support/core.ts';
 import { openHandles } from '../support/hooks.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 import { until } from '../support/until.ts';
 
 async function readBody(request: IncomingMessage): Promise<number> {

@@ -5,7 +5,7 @@ import { fakeClock } from '../support/clock.ts';
 import { openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask } from '../support/http.ts';
-import { openForEach } from '../support/opened.ts';
+import { openForEach } from '../support/suites.ts';
 import { createKey, onDemand, placeCall, signIn, somePhone } from '../support/tenants.ts';
 
 describe('calls and activity in the console', () => {

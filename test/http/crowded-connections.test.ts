@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import type { Listener } from '../../core/server/connections/listener.ts';
 import { hasOpenssl } from '../support/certificate.ts';
 import { client, get, open, post, statuses } from '../support/core.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 import { until } from '../support/until.ts';
 
 /** Returns what a client sends first over TLS. */

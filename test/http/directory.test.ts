@@ -9,7 +9,7 @@ import { instant } from '../../core/domain/instant.ts';
 import { openCore, type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
-import { openOnce } from '../support/opened.ts';
+import { openOnce } from '../support/suites.ts';
 import { createKey, openDirect, password, placeCall, signIn } from '../support/tenants.ts';
 
 const names = { partner: 'Northwind Voice', account: 'Blue Clinic', campaign: 'Appointment reminders' };

@@ -9,14 +9,14 @@ import { fakeClock } from '../support/clock.ts';
 import { openCore } from '../support/core.ts';
 import { freshDirectory, onEachDatabase } from '../support/databases.ts';
 import { ask, readCode } from '../support/http.ts';
-import { openOnce } from '../support/opened.ts';
+import { openOnce } from '../support/suites.ts';
 import { createKey, placeCall, signIn, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 describe('a do-not-call list', () => {
   onEachDatabase((kind) => {
     const clock = fakeClock();
-    const harness = openOnce(() => openCore({ kind, clock, environment: { DIALER: 'off' } }));
+    const harness = openOnce(() => openCore({ kind, clock }));
     let key: string;
     let cookie: string;
 

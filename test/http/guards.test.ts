@@ -11,7 +11,7 @@ import type { State } from '../../core/http/middleware/context.ts';
 import { clientAddress } from '../../core/http/middleware/every-request.ts';
 import { openCore } from '../support/core.ts';
 import { type Ask, ask, overSocket, readCode } from '../support/http.ts';
-import { openOnce } from '../support/opened.ts';
+import { openOnce } from '../support/suites.ts';
 import { createKey, onDemand, signIn, somePhone } from '../support/tenants.ts';
 
 describe('the checks for every route', () => {

@@ -6,7 +6,7 @@ import { fakeClock } from '../support/clock.ts';
 import { openCore, type RunningCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, readCode, textAt } from '../support/http.ts';
-import { openOnce } from '../support/opened.ts';
+import { openOnce } from '../support/suites.ts';
 import { placeCall, signIn, somePhone } from '../support/tenants.ts';
 
 describe("an API key's calls per day", () => {

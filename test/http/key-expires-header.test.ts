@@ -3,7 +3,7 @@ import { apiKeysSchema } from '#contract/console/api-keys.ts';
 import { fakeClock } from '../support/clock.ts';
 import { openCore } from '../support/core.ts';
 import { type Answer, ask, textAt } from '../support/http.ts';
-import { openOnce } from '../support/opened.ts';
+import { openOnce } from '../support/suites.ts';
 import { createKey, onDemand, placeCall, signIn } from '../support/tenants.ts';
 
 describe('the header Callkey-Key-Expires', () => {

@@ -3,7 +3,7 @@ import { fakeClock } from '../support/clock.ts';
 import { openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { openOnce } from '../support/opened.ts';
+import { openOnce } from '../support/suites.ts';
 import { signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
@@ -11,7 +11,7 @@ describe('an export that is larger than all buffers', () => {
   onEachDatabase((kind) => {
     const count = 20_500;
     const clock = fakeClock('2026-11-21T09:00:00.000Z');
-    const harness = openOnce(() => openCore({ kind, clock, environment: { DIALER: 'off' } }));
+    const harness = openOnce(() => openCore({ kind, clock }));
     let oda: string;
     before(async () => {
       const { id } = harness.tenants.otherCampaign;

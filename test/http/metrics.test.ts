@@ -12,7 +12,7 @@ import { fakeClock } from '../support/clock.ts';
 import { openCore } from '../support/core.ts';
 import { freshDirectory, onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { openForEach } from '../support/opened.ts';
+import { openForEach } from '../support/suites.ts';
 import { createKey, placeCall, signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 

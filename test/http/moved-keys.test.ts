@@ -6,7 +6,7 @@ import { changeUser } from '../../core/domain/directory/users.ts';
 import { openCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { openOnce } from '../support/opened.ts';
+import { openOnce } from '../support/suites.ts';
 import { createKey, placeCall, signIn } from '../support/tenants.ts';
 
 describe('a key whose creator has moved to another partner', () => {

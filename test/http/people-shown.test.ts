@@ -8,7 +8,7 @@ import { fakeClock } from '../support/clock.ts';
 import { openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
-import { openOnce } from '../support/opened.ts';
+import { openOnce } from '../support/suites.ts';
 import { onDemand, password, signIn, somePhone } from '../support/tenants.ts';
 
 const staffIp = '203.0.113.77';

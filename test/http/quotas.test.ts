@@ -5,7 +5,7 @@ import { fakeClock } from '../support/clock.ts';
 import { type CoreHarness, openCore, type RunningCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
-import { openOnce } from '../support/opened.ts';
+import { openOnce } from '../support/suites.ts';
 import { createKey, password, signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 

@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import { bareEnvironment, type Ended } from '../support/commands.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { sharedIntegrator } from '../support/integrator.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 import { somePhone } from '../support/tenants.ts';
 
 const folder = fileURLToPath(new URL('../../core/reference/examples/', import.meta.url));

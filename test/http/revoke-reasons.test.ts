@@ -5,7 +5,7 @@ import { fakeClock } from '../support/clock.ts';
 import { openCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { openOnce } from '../support/opened.ts';
+import { openOnce } from '../support/suites.ts';
 import { createKey, placeCall, signIn } from '../support/tenants.ts';
 
 describe('the reason for revoking a key', () => {

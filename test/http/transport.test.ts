@@ -3,7 +3,7 @@ import { Agent, request } from 'undici';
 import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { overSocket } from '../support/http.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 import { databaseWithTenants, onDemand } from '../support/tenants.ts';
 
 describe("a core's transport security", () => {

@@ -12,7 +12,7 @@ import { buildWebConsole } from '../support/commands.ts';
 import { client, get, open, type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { ask, overSocket } from '../support/http.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 import { databaseWithTenants, signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 

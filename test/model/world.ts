@@ -18,8 +18,15 @@ import { type DatabaseKind, freshDirectory } from '../support/databases.ts';
 import { type Answer, type Ask, ask, readCookies, textAt } from '../support/http.ts';
 import { type Cluster, startCluster } from '../support/postgres-node.ts';
 import { signingSecret } from '../support/provider.ts';
-import { type Authenticator, authenticator } from '../support/second-factor.ts';
-import { createTenants, type DirectAccess, databaseWithTenants, openDirect, password } from '../support/tenants.ts';
+import {
+  type Authenticator,
+  authenticator,
+  createTenants,
+  type DirectAccess,
+  databaseWithTenants,
+  openDirect,
+  password,
+} from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 import { day } from './basics.ts';
 import { type Cut, nextChange, realTimers, Switch, sweepEvery, switches, walkTimers } from './faults.ts';

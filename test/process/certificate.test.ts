@@ -7,7 +7,7 @@ import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 import { until } from '../support/until.ts';
 
 /** Returns the fingerprint of the certificate that a new connection gets. */

@@ -9,7 +9,7 @@ import { mountDisk } from '../support/commands.ts';
 import { connected, sessions, start, startCoreHere, untilQuery, withKey } from '../support/core.ts';
 import { freshDatabase, setUpPostgres } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 import { createKey, onDemand, placeCall, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 

@@ -11,7 +11,7 @@ import { bareEnvironment, buildWebConsole } from '../support/commands.ts';
 import { failToStart as fails, spawnCore, startCoreHere } from '../support/core.ts';
 import { emptyDatabase, freshDatabase, freshDirectory, onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { findProgram, skip } from '../support/skip.ts';
+import { findProgram, skip } from '../support/suites.ts';
 import { createKey, createTenants, databaseWithTenants, openDirect, password, placeCall, signIn, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 

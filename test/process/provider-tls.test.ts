@@ -5,7 +5,7 @@ import { certificateAuthority, hasOpenssl } from '../support/certificate.ts';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
 import { signInWithProvider, startProvider, TestBrowser, type TestProvider } from '../support/identity-provider.ts';
 import { type Front, startFront } from '../support/proxies.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 import { databaseWithTenants } from '../support/tenants.ts';
 
 describe('a provider with a certificate from its own authority (needs openssl)', () => {

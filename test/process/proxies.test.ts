@@ -5,9 +5,8 @@ import { Agent, request } from 'undici';
 import { freePort } from '../../scripts/support/postgres.ts';
 import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { spawnCore } from '../support/core.ts';
-import { openOnce } from '../support/opened.ts';
 import { hasProxy, proxyKinds, startProxy } from '../support/proxies.ts';
-import { skip } from '../support/skip.ts';
+import { openOnce, skip } from '../support/suites.ts';
 import { createKey, databaseWithTenants, onDemand, openDirect, password, signIn, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 

@@ -14,7 +14,7 @@ import { testRandomness } from '../support/clock.ts';
 import { testSecret } from '../support/commands.ts';
 import { failToStart, startCoreHere } from '../support/core.ts';
 import { emptyDatabase, freshDatabase, freshDirectory } from '../support/databases.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 
 const secrets = { SESSION_SECRETS: testSecret };
 /** A user without any rights. */

@@ -8,7 +8,7 @@ import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { spawnScript } from '../support/commands.ts';
 import { spawnCore } from '../support/core.ts';
 import { signingSecret } from '../support/provider.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 import { createKey, databaseWithTenants, placeCall, signIn } from '../support/tenants.ts';
 
 /** Makes Node.js accept any certificate, unless a program verifies it nonetheless. */

@@ -9,7 +9,7 @@ import { freePort } from '../../scripts/support/postgres.ts';
 import { adminOn } from '../support/admin.ts';
 import { startCoreHere } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 import { createKey, databaseWithTenants, placeCall, signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 

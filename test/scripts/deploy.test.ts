@@ -12,7 +12,7 @@ import { adminOn } from '../support/admin.ts';
 import { spawnCore } from '../support/core.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 import { openDirect } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 

@@ -13,7 +13,7 @@ import { minNodeVersion } from '../../cli/min-node-version.ts';
 import { toFailure } from '../../cli/terminal/output.ts';
 import { bareEnvironment } from '../support/commands.ts';
 import { freshDirectory } from '../support/databases.ts';
-import { findProgram, skip } from '../support/skip.ts';
+import { findProgram, skip } from '../support/suites.ts';
 
 const cwd = fileURLToPath(new URL('../..', import.meta.url));
 const readme = readFileSync(join(cwd, 'README.md'), 'utf8');

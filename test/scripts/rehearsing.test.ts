@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import { bareEnvironment, runScript } from '../support/commands.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 import { openDirect } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 

@@ -8,7 +8,7 @@ import type { User } from '../../core/domain/model.ts';
 import { planLifetime } from '../../core/storage/engine/postgres/postgres-connection.ts';
 import { fakeClock } from '../support/clock.ts';
 import { freshDatabase, itOnPostgres, onEachDatabase } from '../support/databases.ts';
-import { openOnce } from '../support/opened.ts';
+import { openOnce } from '../support/suites.ts';
 import { createTenants, databaseWithTenants, openDirect, somePhone, type Tenants, toCaller } from '../support/tenants.ts';
 
 describe('requests that share a statement', () => {

@@ -9,7 +9,7 @@ import { dialingStore } from '../../core/storage/dialing/dialing.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
 import { fakeClock } from '../support/clock.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 import { createTenants, type DirectAccess, insertCalls, openDirect, type Tenants } from '../support/tenants.ts';
 
 const now = instant(1_795_000_000_000);

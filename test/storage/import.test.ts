@@ -7,7 +7,7 @@ import { oneDay } from '../../core/domain/instant.ts';
 import type { ImportedEntity, ImportKind } from '../../core/domain/model.ts';
 import type { Problem } from '../../core/domain/problem.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
-import { openForEach } from '../support/opened.ts';
+import { openForEach } from '../support/suites.ts';
 import { createTenants, openDirect } from '../support/tenants.ts';
 
 const partners = [

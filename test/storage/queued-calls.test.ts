@@ -306,7 +306,7 @@ describe('queued calls', () => {
       await addCalls('past-between-tries', 1, { not_after: instant(notAfter), state: 'dialing', handoff: 'retry', provider: 'webhook' });
       await addCalls('later', 1, { not_after: instant(notAfter + day) });
       clock.advance({ hours: 1 });
-      const core = await startCoreHere(database, { clock, environment: { DIALER: 'off' } });
+      const core = await startCoreHere(database, { clock });
       await until(async () => (await states())['lapsed'] === 3);
       await core.close();
       expect(await states()).to.deep.equal({ lapsed: 3, queued: 1 });
@@ -523,7 +523,7 @@ describe('queued calls', () => {
       const due = instant(clock.now() + day);
       await addCalls('held', 1, { due_at: due, held_until: due });
       await changeHours();
-      const core = await startCoreHere(database, { clock, environment: { DIALER: 'off' } });
+      const core = await startCoreHere(database, { clock });
       await until(async () => (await waits())['held-0']?.[0] === 0);
       await core.close();
     });

@@ -12,7 +12,7 @@ import { instant } from '../../core/domain/instant.ts';
 import { addNumbers } from '../../core/domain/protection/do-not-call.ts';
 import { emptyLog, maxTurnWait } from '../../core/storage/engine/sqlite/sqlite.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
-import { skip } from '../support/skip.ts';
+import { skip } from '../support/suites.ts';
 import { createTenants, type DirectAccess, openDirect, somePhone, type Tenants, toCaller } from '../support/tenants.ts';
 
 describe("a SQLite file's writer", () => {

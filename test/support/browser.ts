@@ -15,7 +15,7 @@ import { chooseCommand, launchConsole } from './electron.ts';
 import { rootArgs } from './electron-runtime.ts';
 import { type FaultyProxy, faultyProxy } from './proxies.ts';
 import { createKeyOn } from './sample-data.ts';
-import { describeUnless, findProgram } from './skip.ts';
+import { describeUnless, findProgram } from './suites.ts';
 import { signIn } from './tenants.ts';
 
 const { CHROMIUM_PATH } = process.env;
@@ -228,7 +228,7 @@ export function browserForAll(fill: (harness: CoreHarness) => Promise<void>) {
   let network: FaultyProxy;
   let home: Home;
   before(async () => {
-    harness = await openCore({ environment: { DIALER: 'off' } });
+    harness = await openCore();
     network = await faultyProxy(harness.core.url);
     await fill(harness);
     home = await openInChromium(network.url);

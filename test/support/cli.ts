@@ -10,7 +10,7 @@ import { type CallLine, checkLines, goodLines, type InvalidLine } from '../../cl
 import { plainReading, type Reading } from '../../cli/batch/reading.ts';
 import { bareEnvironment, type Ended, runScript } from './commands.ts';
 import { freshDirectory } from './databases.ts';
-import { skip } from './skip.ts';
+import { skip } from './suites.ts';
 
 export const cliMain = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));
 

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { track } from '../../scripts/support/server-process.ts';
 import { freshDirectory, memoryFolder } from './databases.ts';
-import { skip } from './skip.ts';
+import { skip } from './suites.ts';
 import { until } from './until.ts';
 
 const checkout = fileURLToPath(new URL('../..', import.meta.url));

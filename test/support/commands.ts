@@ -9,7 +9,7 @@ import { AsyncEntry } from '@napi-rs/keyring';
 import { atTheEnd } from './clean-up.ts';
 import { freshDirectory } from './databases.ts';
 import type { Job } from './script-host.ts';
-import { skip } from './skip.ts';
+import { skip } from './suites.ts';
 
 export type Ended = { code: number; stdout: string; stderr: string };
 

@@ -3,8 +3,7 @@ import type { Clock } from '../../core/domain/ports.ts';
 import type { FakeClock } from './clock.ts';
 import { type CoreHarness, openCore } from './core.ts';
 import { type LaunchOptions, launchConsole, type RunningConsole } from './electron.ts';
-import { type Authenticator, authenticator } from './second-factor.ts';
-import { password, type Tenants } from './tenants.ts';
+import { type Authenticator, authenticator, password, type Tenants } from './tenants.ts';
 
 /** A core with tenants, and a console where no one is signed in. */
 export type ConsoleHarness = CoreHarness & { desktop: RunningConsole; page: Page };

@@ -11,7 +11,7 @@ import { openStorage, unobserved } from '../../core/storage/storage.ts';
 import { type PostgresServer, sharedPostgres, startPostgres, startPostgresOfTools } from '../../scripts/support/postgres.ts';
 import { killAll } from '../../scripts/support/server-process.ts';
 import { afterEachFile, atTheEnd } from './clean-up.ts';
-import { skip } from './skip.ts';
+import { skip } from './suites.ts';
 
 const kinds = ['sqlite', 'postgres'] as const;
 export type DatabaseKind = (typeof kinds)[number];

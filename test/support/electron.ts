@@ -10,7 +10,7 @@ import type { Command } from '../../desktop/ipc.ts';
 import { displayEnvironment } from '../../scripts/support/display.ts';
 import { freshDirectory } from './databases.ts';
 import { electronFile, rootArgs, whyNoElectron } from './electron-runtime.ts';
-import { describeUnless } from './skip.ts';
+import { describeUnless } from './suites.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const prepareApp = fileURLToPath(new URL('prepare-app.cjs', import.meta.url));

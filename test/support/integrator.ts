@@ -61,7 +61,7 @@ export function sharedIntegrator(): Integrator {
 type Opened = Omit<Integrator, 'home'> & Pick<CoreHarness, 'close'>;
 
 async function openIntegrator(): Promise<Opened> {
-  const harness = await openCore({ environment: { DIALER: 'off' } });
+  const harness = await openCore();
   const { url } = harness.core;
   const { keyValue: key } = await createKey(url, await signIn(url, 'ada@example.com'));
   return { ...harness, key, network: await faultyProxy(url) };

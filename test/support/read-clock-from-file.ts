@@ -1,4 +1,4 @@
-// A core loads this before its own code, so that a test sets its clock: see clock-in-file.ts.
+// A core loads this before its own code, so that a test sets its clock (clockInFile in core.ts).
 import { readFileSync } from 'node:fs';
 
 const { now } = Date;

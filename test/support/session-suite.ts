@@ -4,9 +4,8 @@ import { type FakeClock, fakeClock } from './clock.ts';
 import { openCore, type RunningCore, startCoreHere } from './core.ts';
 import type { DatabaseKind } from './databases.ts';
 import { ask, readCookies } from './http.ts';
-import { openOnce } from './opened.ts';
-import { enroll } from './second-factor.ts';
-import { password, signIn } from './tenants.ts';
+import { openOnce } from './suites.ts';
+import { enroll, password, signIn } from './tenants.ts';
 
 /** Opens a core before the tests of a suite, and closes it after them. @returns functions that sign users in there */
 export function sessionSuite(kind: DatabaseKind = 'sqlite') {

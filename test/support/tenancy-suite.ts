@@ -5,7 +5,7 @@ import { fakeClock } from './clock.ts';
 import { openCore } from './core.ts';
 import type { DatabaseKind } from './databases.ts';
 import { ask, textAt } from './http.ts';
-import { openOnce } from './opened.ts';
+import { openOnce } from './suites.ts';
 import { createKey, onDemand, placeCall, signIn } from './tenants.ts';
 
 /** Opens a core before the tests of a suite, where each user is signed in and has a key, and each campaign has a call. */
@@ -129,7 +129,7 @@ export function callingRules(kind: DatabaseKind) {
   let key: string;
   let cookie: string;
 
-  const harness = openOnce(() => openCore({ kind, clock, environment: { DIALER: 'off' } }));
+  const harness = openOnce(() => openCore({ kind, clock }));
   beforeEach(async () => {
     // 20:00 in Berlin, on a Saturday.
     clock.set('2026-11-21T19:00:00.000Z');

@@ -42,7 +42,7 @@ describe('callkey call place --from, which places each call exactly once,', () =
 
   it('survives repeated kills of the command and the core', async () => {
     const database = await freshDatabase('sqlite');
-    const first = await spawnCore(database, { DIALER: 'off' });
+    const first = await spawnCore(database);
     const other = await openDirect(database);
     const otherTenants = await createTenants(other.ports);
     const keyValue = (await createKey(first.url, await signIn(first.url, 'ada@example.com'))).keyValue;

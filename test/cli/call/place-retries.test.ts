@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { cliMain } from '../../support/cli.ts';
 import { sharedIntegrator, singleCalls } from '../../support/integrator.ts';
 import { faultyProxy } from '../../support/proxies.ts';
-import { skip } from '../../support/skip.ts';
+import { skip } from '../../support/suites.ts';
 import { somePhone } from '../../support/tenants.ts';
 
 describe('callkey call place, when a request fails,', () => {

@@ -3,7 +3,7 @@ import type { Home } from '../../support/browser.ts';
 import { type EnginePage, signInAs } from '../../support/console-harness.ts';
 import { openCore } from '../../support/core.ts';
 import { walkThrough } from '../../support/screen-walkthrough.ts';
-import { skip } from '../../support/skip.ts';
+import { skip } from '../../support/suites.ts';
 import { placeCall } from '../../support/tenants.ts';
 
 export const usualSize = { width: 1280, height: 800 };

@@ -1,5 +1,5 @@
 import { buildWebConsole } from '../../support/commands.ts';
-import { describeUnless, findProgram } from '../../support/skip.ts';
+import { describeUnless, findProgram } from '../../support/suites.ts';
 import { testEngine } from './engine.ts';
 import { startFirefox } from './firefox.ts';
 import { openOver } from './page.ts';

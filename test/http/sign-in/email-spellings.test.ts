@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { openCore } from '../../support/core.ts';
 import { onEachDatabase } from '../../support/databases.ts';
 import { ask, readCode, textAt } from '../../support/http.ts';
-import { openOnce } from '../../support/opened.ts';
+import { openOnce } from '../../support/suites.ts';
 import { signIn } from '../../support/tenants.ts';
 
 const [readable, ascii] = ['joerg@münchen.example', 'joerg@xn--mnchen-3ya.example'];

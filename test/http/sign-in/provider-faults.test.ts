@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { ask } from '../../support/http.ts';
 import { finishSignIn, goToProvider, openWithProvider, signInWithProvider, TestBrowser } from '../../support/identity-provider.ts';
-import { openForEach } from '../../support/opened.ts';
+import { openForEach } from '../../support/suites.ts';
 import { password, signIn } from '../../support/tenants.ts';
 
 type Answer = (req: IncomingMessage, res: ServerResponse) => void;

@@ -15,8 +15,7 @@ import {
   signInWithProvider,
   TestBrowser,
 } from '../../support/identity-provider.ts';
-import { enroll } from '../../support/second-factor.ts';
-import { password, signIn, signInFirst } from '../../support/tenants.ts';
+import { enroll, password, signIn, signInFirst } from '../../support/tenants.ts';
 
 describe('signing in with the provider', () => {
   onEachDatabase((kind) => {

@@ -5,9 +5,8 @@ import { auditEvent, operator } from '../../../core/domain/audit/audit.ts';
 import { resetPassword } from '../../../core/domain/directory/users.ts';
 import { onEachDatabase } from '../../support/databases.ts';
 import { type Answer, ask, readCode, readCookies } from '../../support/http.ts';
-import { recoveryCodesIn } from '../../support/second-factor.ts';
 import { secondFactorSuite } from '../../support/session-suite.ts';
-import { password, signIn } from '../../support/tenants.ts';
+import { password, recoveryCodesIn, signIn } from '../../support/tenants.ts';
 
 describe('a second factor', () => {
   onEachDatabase((kind) => {

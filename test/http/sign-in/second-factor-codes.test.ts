@@ -1,9 +1,8 @@
 import { expect } from 'chai';
 import { onEachDatabase } from '../../support/databases.ts';
 import { type Answer, ask, readCookies, textAt } from '../../support/http.ts';
-import { authenticator, enroll } from '../../support/second-factor.ts';
 import { secondFactorSuite } from '../../support/session-suite.ts';
-import { password } from '../../support/tenants.ts';
+import { authenticator, enroll, password } from '../../support/tenants.ts';
 
 describe('second-factor codes', () => {
   onEachDatabase((kind) => {

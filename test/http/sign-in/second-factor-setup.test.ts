@@ -3,9 +3,8 @@ import { consoleRoutes } from '#contract/routes.ts';
 import { operator } from '../../../core/domain/audit/audit.ts';
 import { createUser } from '../../../core/domain/directory/users.ts';
 import { ask, readCookies, textAt } from '../../support/http.ts';
-import { authenticator, enroll, recoveryCodesIn } from '../../support/second-factor.ts';
 import { secondFactorSuite } from '../../support/session-suite.ts';
-import { password } from '../../support/tenants.ts';
+import { authenticator, enroll, password, recoveryCodesIn } from '../../support/tenants.ts';
 
 describe('a second factor', () => {
   const at = secondFactorSuite();

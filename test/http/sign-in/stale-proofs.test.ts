@@ -18,10 +18,9 @@ import { fakeClock } from '../../support/clock.ts';
 import { openCore } from '../../support/core.ts';
 import { onEachDatabase } from '../../support/databases.ts';
 import { type Answer, ask, readCode, readCookies, textAt } from '../../support/http.ts';
-import { openOnce } from '../../support/opened.ts';
 import { gatedPasswords, readProblem } from '../../support/ports.ts';
-import { type Authenticator, authenticator, enroll } from '../../support/second-factor.ts';
-import { password, signIn } from '../../support/tenants.ts';
+import { openOnce } from '../../support/suites.ts';
+import { type Authenticator, authenticator, enroll, password, signIn } from '../../support/tenants.ts';
 
 const newPassword = 'a new and longer password';
 

@@ -5,8 +5,8 @@ import { type FakeClock, fakeClock } from '../../support/clock.ts';
 import { type CoreHarness, type CoreOptions, openCore, type RunningCore, startCoreHere } from '../../support/core.ts';
 import { onEachDatabase } from '../../support/databases.ts';
 import { type Answer, ask, readCode, readCookies } from '../../support/http.ts';
-import { openOnce } from '../../support/opened.ts';
 import { costlyPasswords } from '../../support/ports.ts';
+import { openOnce } from '../../support/suites.ts';
 import { type DirectAccess, password, signIn } from '../../support/tenants.ts';
 
 describe('the sign-in throttle', () => {

@@ -99,7 +99,7 @@ export function testCreation(its: SharedCluster): void {
     await admin(migrate);
     const direct = await openDirect(url);
     const tenants = await createTenants(direct.ports);
-    const core = await spawnCore(url, { DIALER: 'off' });
+    const core = await spawnCore(url);
     const { key, partner } = await createPartnerKey(core);
     const ids = [tenants.campaign.id, tenants.siblingCampaign.id];
     for (let n = 0; n < 10; n++) for (const id of ids) expect(await place(core, id, key, `r${n}`)).to.equal(202);
@@ -112,7 +112,7 @@ export function testCreation(its: SharedCluster): void {
     expect(await json(...create)).to.deep.equal({ shards: 4, movedCalls: 20 });
     expect((await admin(check)).stdout).to.contain('ok     shards: 4 shards');
 
-    const again = await spawnCore(formatUrl([...its.cluster.nodes].reverse(), name), { DIALER: 'off' });
+    const again = await spawnCore(formatUrl([...its.cluster.nodes].reverse(), name));
     const partnerAgain = await signIn(again.url, 'pat@example.com');
     expect(await listCalls(again, partnerAgain)).to.deep.equal(before);
     // Each request repeats a call that was moved.
@@ -134,7 +134,7 @@ export function testCreation(its: SharedCluster): void {
     ]);
     expect((await admin(check)).stdout).to.contain('ok     shards: 4 shards');
     for (const id of ids) expect(await place(again, id, key, 'r20')).to.equal(202);
-    const onIt = await spawnCore(node.url(name), { DIALER: 'off' });
+    const onIt = await spawnCore(node.url(name));
     for (const id of ids) expect(await place(onIt, id, key, 'r20')).to.equal(202);
     for (const each of [again, onIt]) await each.stop('SIGTERM');
   });

@@ -52,7 +52,7 @@ export function testFailingNodes(its: SharedCluster): void {
       `SELECT citus_move_shard_placement(shardid, '127.0.0.1', ${gate.port}, '127.0.0.1', ${its.cluster.nodes[1].port}, 'block_writes')
        FROM citus_shards WHERE table_name = 'sessions'::regclass AND nodeport = ${gate.port}`,
     );
-    core = await spawnCore(coordinator.url(name), { DIALER: 'off' });
+    core = await spawnCore(coordinator.url(name));
     keys = await createPartnerKey(core);
   });
   after(async () => {
@@ -175,7 +175,7 @@ export function testFailingNodes(its: SharedCluster): void {
 
   it('lose no call while a shard moves, and while a core is killed during the move', async () => {
     const [coordinator, first] = its.cluster.nodes;
-    const other = await spawnCore(formatUrl([first, coordinator], name), { DIALER: 'off' });
+    const other = await spawnCore(formatUrl([first, coordinator], name));
     const schema = `callkey_shard_${shardNumber(onNode.second, 4)}`;
     const acknowledged: string[] = [];
     let isOver = false;

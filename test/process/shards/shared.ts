@@ -1,6 +1,6 @@
 import type { CoreProcess } from '../../support/core.ts';
 import { type Cluster, missingCitus, startCluster } from '../../support/postgres-node.ts';
-import { skip } from '../../support/skip.ts';
+import { skip } from '../../support/suites.ts';
 import { createKey, placeCall, signIn } from '../../support/tenants.ts';
 
 /** Starts a cluster before the tests of a suite. All tests of shards share it, because it takes several seconds to start. */

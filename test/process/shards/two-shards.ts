@@ -144,7 +144,7 @@ export function testTwoShards(its: SharedCluster): void {
     const error = await migrate(elsewhere).catch((reason: Error) => reason.message);
     expect(error).to.contain("isn't the coordinator");
     await elsewhere.close();
-    const core = await spawnCore(coordinator.url(name), { DIALER: 'off' });
+    const core = await spawnCore(coordinator.url(name));
     expect(core.stdout.join()).to.contain('"migrations":["001-schema"]');
     const renamed = `SELECT 1 FROM information_schema.columns WHERE column_name = 'late_outcome_at' AND table_schema LIKE 'callkey_shard_%'`;
     expect((await database.query(renamed)).length).to.equal(2);
