@@ -54,15 +54,13 @@ async function mayLeave({ leaves }: ClaimedCall, line: Line): Promise<boolean> {
   return true;
 }
 
-/**
- * Hands due calls to the provider, at most `concurrency` (`DIALER_CONCURRENCY`) at the same time. This only schedules:
- * domain/calls/dialing.ts decides what happens to a call, and storage makes sure that only one process claims it.
- */
+/** Only schedules: domain/calls/dialing.ts decides what happens to a call, and storage makes sure that only one process claims it. */
 export function startDialer(deps: {
   store: DialingStore;
   provider: Provider;
+  /** Hand-offs at the same time. */
   concurrency: number;
-  /** The pace of all calls together; null for any. */
+  /** Of all calls together; null for any. */
   pace: Pace | null;
   clock: Clock;
   /** Whether this time can be trusted for dialing and ending calls. */
@@ -82,7 +80,6 @@ export function startDialer(deps: {
     notify();
   }
 
-  /** Waits for `wake`, the next interval or, if calls have a pace, until the next one may leave. */
   async function idle(wait: number | null): Promise<void> {
     if (!isNotified) {
       await new Promise<void>((resolve) => {

@@ -3,10 +3,7 @@ import type { Conclusion } from '../domain/calls/call-states.ts';
 import { plus } from '../domain/instant.ts';
 import type { Clock, Provider } from '../domain/ports.ts';
 
-/**
- * Returns a provider that invents outcomes for demos and tests, without making any phone ring. The phone number's
- * last digits decide.
- */
+/** Invents outcomes for demos and tests, without making any phone ring. The phone number's last digits decide. */
 export function simulatedProvider(clock: Clock): Provider {
   return {
     name: 'simulated',

@@ -7,9 +7,7 @@ import type { Clock, DialingStore, HandoffResult } from '../domain/ports.ts';
 /** Detects when the provider isn't accepting calls, and reports it in the log, in the database for the console, and in the metrics. */
 export type TroubleWatch = {
   onResult(result: HandoffResult): void;
-  /**
-   * Seconds between the first and the latest refused call; 0 if the provider accepts calls, or if no call is waiting for it.
-   */
+  /** Between the first and the latest refused call; 0 if the provider accepts calls, or if no call is waiting for it. */
   seconds(): number;
   close(): Promise<void>;
 };
@@ -39,10 +37,7 @@ export function watchTrouble(core: string, deps: { store: DialingStore; clock: C
     note(null);
   }
 
-  /**
-   * If the clock was set back, moves the recorded times back, too. Otherwise, the trouble would seem to have begun in the future, and
-   * wouldn't be forgotten in time.
-   */
+  /** If the clock was set back, the trouble would seem to have begun in the future, and wouldn't be forgotten in time. */
   function followClock(): void {
     const lastAt = clock.now();
     if (!failing || lastAt >= failing.lastAt) return;

@@ -10,13 +10,10 @@ import type { ClaimedCall } from '../domain/model.ts';
 import type { Clock, HandoffResult, Provider } from '../domain/ports.ts';
 import { errorCode } from '../domain/problem.ts';
 
-/**
- * In ms. The time for a response includes connecting, so the connection timeout must be shorter. That way, a call to a provider that's down
- * counts as not received.
- */
+/** In ms. `answer` includes connecting, so `connect` must be shorter: then, a call to a provider that's down counts as not received. */
 export const timeouts = { connect: 5_000, answer: dialingLimits.answer.toMillis() };
 
-/** Returns a provider that gets each call as a signed POST to its URL. It reports the outcomes itself. */
+/** Gets each call as a signed POST, and reports the outcomes itself. */
 export function webhookProvider(options: { url: string; secrets: readonly string[]; deduplicates: boolean }, clock: Clock): Provider {
   const connections = openConnections(timeouts.connect);
   const [secret = ''] = options.secrets;
@@ -69,10 +66,7 @@ function toHandoff(call: ClaimedCall): Handoff {
   };
 }
 
-/**
- * Classifies the response. `domain/calls/dialing.ts` decides what to do about it, such as trying again. A 401 rejects the core's signature
- * or clock, not the call: until someone has fixed the secret or a clock, every call would get a 401.
- */
+/** A 401 rejects the core's signature or clock, not the call: until someone has fixed the secret or a clock, every call would get a 401. */
 async function toResult({ statusCode, headers, body }: Dispatcher.ResponseData, now: Millis): Promise<HandoffResult> {
   // The status determines the result, even if the body is cut off.
   if (statusCode >= 200 && statusCode < 300) {
@@ -88,7 +82,7 @@ async function toResult({ statusCode, headers, body }: Dispatcher.ResponseData, 
   return { kind: 'not-taken', detail, reason, ...(retryAfter > 0 ? { retryAfter } : {}) };
 }
 
-/** Reads the start of a response, to show it in the call's details. */
+/** For the call's details. */
 async function readStart(body: Dispatcher.ResponseData['body']): Promise<string> {
   let text = '';
   for await (const chunk of body.setEncoding('utf8')) {
@@ -109,10 +103,7 @@ function toFailure(error: unknown, { unsentReason }: Connections): HandoffResult
   return { kind: 'answer-lost', detail: `The provider's response was lost (${cause}).`, reason: `no response (${cause})` };
 }
 
-/**
- * Opens connections for requests that must not be repeated if they may have been received. The core and the recipes in `scripts/providers`
- * use it to decide which requests definitely weren't sent.
- */
+/** For requests that must not be repeated if they may have been received: also in the recipes in `scripts/providers`. */
 export type Connections = {
   dispatcher: Dispatcher;
   /** Returns a dispatcher for one request, which is sent only if it may still begin when the connection is open. */
@@ -124,7 +115,6 @@ export type Connections = {
   unsentReason(error: unknown): string | null;
 };
 
-/** Explains each error to the operator. */
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'connection reset',

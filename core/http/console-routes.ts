@@ -61,7 +61,6 @@ const openHandlers: { readonly [Name in OpenRoute]: (ctx: Context, deps: HttpDep
 /** These routes don't wait for a turn: signing out is quick, and passwords have their own queue. */
 const outOfTurn: readonly SessionRoute[] = ['showSession', 'signOut', 'changePassword', 'enrollSecondFactor'];
 
-/** Serves all routes of the console. Doesn't read the key header. */
 export function consoleRoutes(deps: HttpDeps): Router<State> {
   const router = new Router<State>({ sensitive: true, strict: true });
   const refuseCrossSite = csrf(deps);
@@ -100,10 +99,7 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
     router.register(path, [method], [setRoute(path), ...guards, consoleAnswer(name), run]);
   }
 
-  /**
-   * Registers a route that doesn't require a session. The identity provider redirects browsers to the callback, so the callback must accept
-   * cross-site requests.
-   */
+  /** The identity provider redirects browsers to the callback, so it must accept cross-site requests. */
   function registerOpen(name: OpenRoute): void {
     const { method, path }: Route = table[name];
     // If there's no identity provider, strangers must not see that its paths exist.
@@ -135,7 +131,6 @@ async function readRequest<Name extends SessionRoute>(
   return { ...read, ctx, deps, ports: deps.ports, takeTurn, viewer, caller: { viewer, actor: getActor(deps, ctx) } } as Request<Name>;
 }
 
-/** @throws Problem `not-found` if a parameter of the path can't be an ID */
 function readId(ctx: Context, parameter: string): string {
   const parameters: Readonly<Record<string, string>> = ctx['params'] ?? {};
   const id = parameters[parameter] ?? '';
@@ -145,10 +140,7 @@ function readId(ctx: Context, parameter: string): string {
 
 const fixedPaths: ReadonlySet<string> = new Set(Object.values(table).map(({ path }) => path));
 
-/**
- * Returns the methods that a path supports. If a route has exactly this path, routes with parameters don't count: in
- * `/console/api-keys/identify`, for example, `identify` isn't the ID of a key.
- */
+/** If a route has exactly this path, routes with parameters don't count: in `/console/api-keys/identify`, `identify` isn't the ID of a key. */
 export function consoleMethods(router: Router<State>, path: string): string[] {
   const matching = router.match(path, '').path;
   const fixed = matching.filter((layer) => layer.path === path);
@@ -174,7 +166,7 @@ function closed(): never {
   throw new Problem('unavailable', 'The connection was closed.', { retryAfter: 1 });
 }
 
-/** Sets the route's name for metrics and logs, even if the request is refused. */
+/** For metrics and logs, even if the request is refused. */
 function setRoute(path: string): Middleware {
   return (ctx, next) => {
     ctx.state.route = path;
@@ -187,7 +179,7 @@ function readCode(body: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined;
 }
 
-/** Refuses a request without a session, or with one that still needs a code. */
+/** A session that still needs a code isn't enough. */
 const requireSession: Middleware = async (ctx, next) => (isSignedIn(ctx) ? next() : refuse(ctx));
 
 /** @throws Problem `forbidden` if what the session has proved isn't enough for the route */

@@ -16,10 +16,7 @@ import {
   writeProblem,
 } from './middleware/every-request.ts';
 
-/**
- * Creates the application of the management listener, which only the operator's machines should reach. It shows whether the process is
- * running, whether it can serve requests, and its metrics.
- */
+/** The management listener, which only the operator's machines should reach. */
 export function createManagementApp(deps: {
   version: string;
   registry: Registry;
@@ -33,9 +30,7 @@ export function createManagementApp(deps: {
 }): Koa {
   const openapi = readFileSync(new URL('../openapi.json', import.meta.url), 'utf8');
   let reading: Promise<string> | undefined;
-  /**
-   * Reads the metrics once for concurrent requests, because this queries the database, and 50 concurrent reads slowed other requests down.
-   */
+  /** Concurrent requests share one reading, because it queries the database, and 50 concurrent ones slowed other requests down. */
   const readMetrics = () => {
     reading ??= deps.registry.metrics().finally(() => {
       reading = undefined;
@@ -96,9 +91,9 @@ const misdirected = {
 };
 
 /**
- * Whether a request may use this name for the listener. A website could point its own host name at this machine, so that browsers let it
- * read the responses as its own (DNS rebinding). It can't do this with an IP address, or with a name that can't be registered. On a local
- * network, anyone can claim such a name, so these names are accepted only if that network can reach the listener anyway.
+ * A website could point its own host name at this machine, so that browsers let it read the responses as its own (DNS rebinding). It can't do
+ * this with an IP address, or with a name that can't be registered. On a local network, anyone can claim such a name, so these names are
+ * accepted only if that network can reach the listener anyway.
  */
 function isOwnName(header: string, { host: bound, names = [] }: { host: string; names?: readonly string[] }): boolean {
   // Accept requests without the header: only old programs omit it, and browsers never do.

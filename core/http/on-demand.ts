@@ -45,8 +45,8 @@ export function onDemandMethods(path: string): string[] {
 }
 
 /**
- * Serves the three key-authenticated endpoints. Ignores session cookies. Runs before the session and the router, and writes its own
- * responses, because the router and `ctx.body` take 3 to 4 µs per request, which is 10% of a placed call.
+ * The three key-authenticated endpoints ignore session cookies. They run before the session and the router, and write their own responses,
+ * because the router and `ctx.body` take 3 to 4 µs per request, which is 10% of a placed call.
  */
 export function onDemand({ ports, getClientAddress, refusals }: HttpDeps): Middleware {
   const recentlyAccepted = recentlyAcceptedKeys();
@@ -157,7 +157,7 @@ function findRoute(ctx: Context) {
   return undefined;
 }
 
-/** Returns the path without the query. Proxies may send complete URLs (RFC 9112 §3.2.2). */
+/** Proxies may send complete URLs (RFC 9112 §3.2.2). */
 function toPath(target: string): string {
   const path = target.startsWith('/') ? target : (URL.parse(target)?.pathname ?? '');
   const end = path.indexOf('?');
@@ -167,15 +167,13 @@ function toPath(target: string): string {
 const keyHeader = apiKeyHeader.toLowerCase();
 const idempotencyKeyHeader = 'idempotency-key';
 
-/**
- * Reads the key header. No other code does. If the header was sent twice, Node joins the values, and the result isn't a valid key value.
- */
+/** No other code reads the key header. If it was sent twice, Node joins the values, and the result isn't a valid key value. */
 function readKeyValue({ req }: Context): string | null {
   const value = req.headers[keyHeader];
   return typeof value === 'string' && isKeyValue(value) ? value : null;
 }
 
-/** Remembers keys whose last request was accepted, with their expiry and limits. This decides only which query runs first. */
+/** Remembers keys whose last request was accepted. This decides only which query runs first. */
 function recentlyAcceptedKeys() {
   const keys = new Map<Digest, ActiveKey>();
   const max = 10_000;

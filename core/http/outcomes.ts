@@ -17,11 +17,7 @@ export function outcomeMethods(asked: string): string[] {
   return asked === path ? [method] : [];
 }
 
-/**
- * Accepts a provider's report of how a call ended. The signature is its only credential.
- *
- * @param secrets the signature may be made with any of them; empty if no provider reports outcomes
- */
+/** A report's signature is its only credential. @param secrets it may be made with any of them; empty if no provider reports outcomes */
 export function outcomes(ports: Ports, secrets: readonly string[]): Middleware {
   const readReport = reportReader();
   return async (ctx, next) => {
@@ -77,15 +73,12 @@ class OptOutSearch {
   }
 }
 
-/**
- * The maximum number of reports over 8 KiB that are read at the same time, because anyone can send such a report, and each takes up to
- * 64 KiB until its signature is checked.
- */
+/** Reports over 8 KiB that are read at the same time. Anyone can send one, and each takes up to 64 KiB until its signature is checked. */
 const maxLarge = 100;
 
 /**
- * Returns a function that reads a report. It passes the whole report to `onChunk`, even if it doesn't keep it, so that its signature can be
- * checked: if a provider with the right secret got a 401, it would look for an error in the secret.
+ * Passes the whole report to `onChunk`, even if it doesn't keep it, so that its signature can be checked: if a provider with the right secret
+ * got a 401, it would look for an error in the secret.
  */
 function reportReader() {
   let large = 0;

@@ -5,9 +5,7 @@ import { type ProblemCode, problemCode, problemTable } from '#contract/problems.
 
 // The pages for integrators. The public listener serves them to anyone, so they describe only what a key can do.
 
-/**
- * Reads a file of these pages. They're next to this folder in a checkout, and next to `lib` in the package that `npm run pack:core` builds.
- */
+/** The files are next to this folder in a checkout, and next to `lib` in the package that `npm run pack:core` builds. */
 const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
 
 const examples: Readonly<Record<string, string>> = {
@@ -51,7 +49,7 @@ const installation = {
   missing: { install: './callkey-cli-VERSION.tgz', download: ' First, download its package from the Callkey release.' },
 };
 
-/** Returns the pages by path. @param hasCommandLine whether the server also has {@link commandLinePath} */
+/** @param hasCommandLine whether the server also has {@link commandLinePath} */
 export function readReference(hasCommandLine: boolean): ReadonlyMap<string, Page> {
   const document = onDemandDocument(JSON.parse(read('openapi.json')));
   const files = Object.values(examples).map((name) => [name, read(`reference/examples/${name}`)] as const);

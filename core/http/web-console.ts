@@ -76,11 +76,7 @@ const securityHeaders: Readonly<Record<string, string>> = {
   'X-Content-Type-Options': 'nosniff',
 };
 
-/**
- * Reads the built page, the reference and the command line once, at startup, so that a path in a request can't lead to any other file.
- *
- * @param commandLine the package of the command line. If it's missing, the reference says where to get it
- */
+/** Reads all files at startup, so that a path in a request can't lead to any other. @param commandLine its package, which may be missing */
 export function readWebConsole(folder: string, commandLine: string): WebConsole {
   const hasCommandLine = existsSync(commandLine);
   const reference = [...readReference(hasCommandLine)].map(
@@ -115,12 +111,7 @@ export function webConsoleMethods(files: WebConsole | undefined, path: string): 
   return files !== undefined && (path === pagePath || files.has(path)) ? ['GET', 'HEAD'] : [];
 }
 
-/**
- * Serves the console's page. Runs before the session, because the page is the same for everyone and loads even if the database is
- * unavailable.
- *
- * @param files if undefined, the page isn't served
- */
+/** Runs before the session, because the page is the same for everyone and loads even if the database is unavailable. */
 export function webConsole(files: WebConsole | undefined): Middleware {
   return async (ctx, next) => {
     if (!webConsoleMethods(files, ctx.path).includes(ctx.method)) return next();

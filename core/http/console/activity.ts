@@ -63,7 +63,7 @@ export const recordExport: Handler<'recordExport'> = async ({ ports, caller, bod
   await domain.recordExport(ports, caller, body);
 };
 
-/** Returns an event for the viewer. Only staff can see the names of the operating system's users, and from where other staff act. */
+/** Only staff can see the names of the operating system's users, and from where other staff act. */
 export function eventView({ id, at, actor, action, subject, address, detail }: ListedEvent, viewer: Viewer): EventView {
   const shownAddress = actor && !isFullyShown(actor, viewer) ? staffAddress : address;
   return {

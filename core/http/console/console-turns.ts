@@ -8,9 +8,8 @@ type TurnLimits = { search: number; wait: number; atOnce: number; waitingOfUser:
 export const turnLimits: TurnLimits = { search: 1_000, wait: 5_000, atOnce: 1, waitingOfUser: 256 };
 
 /**
- * Shares the database among the lists and searches of the console's users. Users take turns, and each has one turn at a time, across all of
- * the user's sessions. So if one user's screen polls, or a script requests a slow list many times, other users wait for at most one of
- * those statements. A user's changes have separate turns. Signing in doesn't need a turn.
+ * Shares the database among the console's users, who take turns: each has one at a time, across all of the user's sessions. So if one user's
+ * screen polls, or a script requests a slow list many times, other users wait for at most one of those statements.
  */
 export class ConsoleTurns {
   readonly #queue: FairQueue;
@@ -25,11 +24,8 @@ export class ConsoleTurns {
   }
 
   /**
-   * Runs the work when its turn comes.
-   *
    * @param request.search the kind of search. The session's next search of that kind ends this one, whose result is then no longer needed
    * @param request.isGone whether the client no longer waits for the response
-   * @param work is told whether it had to wait
    * @returns undefined if the client is gone
    * @throws Problem `too-many-requests` or `unavailable`
    */

@@ -23,15 +23,12 @@ type Export = {
   days: DayRange;
   head: readonly string[];
   takeTurn: TakeTurn;
-  /** Returns what the whole file is about, for its name. */
+  /** For the file's name. */
   nameSubject?: (first: Part) => string | undefined;
   read: (viewer: Viewer, cursor: string | null, turn: Turn) => Promise<Part>;
 };
 
-/**
- * The maximum number of exports that a user can have open. Each keeps a few megabytes until its client has read them, and a client may read
- * slowly.
- */
+/** For each user. An export keeps a few megabytes until its client has read them, and a client may read slowly. */
 const maxOpen = 3;
 const openExports = new Map<string, number>();
 
@@ -56,7 +53,7 @@ export async function sendCsv(ctx: Context, deps: HttpDeps, request: Export): Pr
   ctx.body = toEncodedStream(ctx, Readable.from(writeLines(ctx, deps, request, first), { objectMode: false }));
 }
 
-/** Counts an export until its response is sent or its client is gone. @throws Problem `too-many-requests` */
+/** Until the response is sent or the client is gone. @throws Problem `too-many-requests` */
 function countOpen(ctx: Context): void {
   const { id } = getViewer(ctx);
   const add = (change: number) => {
@@ -72,7 +69,7 @@ function countOpen(ctx: Context): void {
   finished(ctx.res, () => add(-1));
 }
 
-/** Returns the name of an export's file. It doesn't include the search text, because that may be a phone number. */
+/** Doesn't include the search text, because that may be a phone number. */
 function fileName({ list, days: { from, to } }: Export): string {
   const range = [from && `from ${from}`, to && `to ${to}`].filter((text) => text !== undefined).join(' ');
   return range === '' ? list : `${list} (${range})`;
@@ -101,7 +98,7 @@ function describeError(error: unknown): string {
   return error.code === 'unauthorized' ? 'The session has ended. Sign in and export again.' : error.message;
 }
 
-/** The maximum number of attempts to read a part while the server is busy, and the pause between them in ms. */
+/** Attempts to read a part while the server is busy, and the pause between them in ms. */
 const tries = 10;
 const pause = 1_000;
 
@@ -119,7 +116,7 @@ async function readNext(ctx: Context, deps: HttpDeps, request: Export, cursor: s
   }
 }
 
-/** Reads the viewer again, because they may have been moved since the last part. */
+/** The viewer may have been moved since the last part. */
 function readPart(ctx: Context, { takeTurn, read }: Export, cursor: string | null): Promise<Part> {
   return takeTurn((turn) => read(getViewer(ctx), cursor, turn));
 }

@@ -50,7 +50,7 @@ export async function startOidc(ctx: Context, deps: HttpDeps): Promise<void> {
   redirect(ctx, url);
 }
 
-/** Signs in the browser that comes back from the identity provider or, if the app started the sign-in, asks the user to confirm it. */
+/** If the app started the sign-in, asks the user to confirm it. */
 export async function finishOidc(ctx: Context, deps: HttpDeps): Promise<void> {
   const provider = requireIdentityProvider(deps);
   const started = new URLSearchParams(ctx.search).get('state');
@@ -94,7 +94,7 @@ async function finish(
   }
 }
 
-/** Records why a sign-in failed. The browser learns only whether to try again. */
+/** The browser learns only whether to try again. */
 function toResult(error: unknown, { refusals, onIdentityProviderResult }: HttpDeps, address: string): SignInResult {
   if (error instanceof IdentityProviderError) {
     onIdentityProviderResult(error.reason);
@@ -118,10 +118,7 @@ function toResult(error: unknown, { refusals, onIdentityProviderResult }: HttpDe
   throw error;
 }
 
-/**
- * Generates the code that signs the app in. Only the core's own page can request it, after a click. Otherwise, a link in an email could
- * sign in a different program on this computer.
- */
+/** Only the core's own page can request the app's code, after a click, or a link in an email could sign in another program on this computer. */
 export async function handOver(ctx: Context, deps: HttpDeps): Promise<void> {
   const input = await readBody(ctx, signInRoutes.handOver.body, limits.strangerBodyBytes);
   const flow = listFlows(ctx, deps).find(({ state }) => nameFlow(state) === input.flow);
@@ -149,7 +146,7 @@ function requireIdentityProvider({ ports }: HttpDeps): IdentityProvider {
   return ports.identityProvider;
 }
 
-/** Shows the console's page, which loads without a session. The URL says what happened, and doesn't contain a secret. */
+/** The page loads without a session, and its URL doesn't contain a secret. */
 function showPage(ctx: Context, { publicUrl }: HttpDeps, result: SignInResult, more = ''): void {
   redirect(ctx, `${publicUrl}/?${signInResultParameter}=${result}${more}`);
 }
@@ -162,10 +159,7 @@ function redirect(ctx: Context, url: string): void {
 
 const app = z.object({ port: z.number(), challenge: z.string() });
 
-/**
- * The data that a browser stores between two steps of signing in with the identity provider: until the browser is redirected back and, if
- * the app is signing in, until the user has confirmed that. `expiresAt` is in ms.
- */
+/** What a browser stores until it's redirected back and, if the app is signing in, until the user has confirmed that. */
 const flowSchema = z.discriminatedUnion('step', [
   z.object({
     step: z.literal('provider'),
@@ -180,7 +174,7 @@ const flowSchema = z.discriminatedUnion('step', [
   z.object({
     step: z.literal('confirm'),
     state: z.string(),
-    /** The code that signs the app in. It's created when the user confirms that. */
+    /** Signs the app in, once the user has confirmed that. */
     code: z.string(),
     userId: z.string(),
     issuer: z.string(),
@@ -192,14 +186,14 @@ const flowSchema = z.discriminatedUnion('step', [
 ]);
 type Flow = z.infer<typeof flowSchema>;
 
-/** The maximum number of sign-ins that a browser can have in progress. A new one replaces the oldest, because headers have a limit. */
+/** A new sign-in replaces the oldest, because headers have a limit. */
 const maxFlows = 5;
 
 const start = 'callkey_oidc_';
 
 /**
- * Stores a flow in a cookie of its own, because several tabs may sign in at the same time. Browsers send the cookies only to the paths of
- * this sign-in. Unlike the session's cookie, they're also sent when the identity provider redirects to these paths.
+ * Each flow has its own cookie, because several tabs may sign in at the same time. Browsers send it only to the paths of this sign-in and,
+ * unlike the session's, also when the identity provider redirects to them.
  */
 function keepFlow(ctx: Context, deps: HttpDeps, flow: Flow): void {
   const cookies = openCookies(ctx, deps);
@@ -214,7 +208,7 @@ function dropFlow(ctx: Context, deps: HttpDeps, { state }: Flow): void {
   openCookies(ctx, deps).set(cookieName(state), null, { sameSite: 'lax' });
 }
 
-/** Returns the browser's flows that aren't too old, newest first. */
+/** Newest first. */
 function listFlows(ctx: Context, deps: HttpDeps): Flow[] {
   const cookies = openCookies(ctx, deps);
   const flows = cookies.list(start).flatMap((name) => {
@@ -229,7 +223,7 @@ function cookieName(state: string): string {
   return `${start}${nameFlow(state)}`;
 }
 
-/** Returns a flow's name, which isn't a secret. */
+/** The name isn't a secret. */
 function nameFlow(state: string): string {
   return hash('sha256', state).slice(0, 8);
 }

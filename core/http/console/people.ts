@@ -4,8 +4,8 @@ import { readableEmail } from '../../domain/directory/readable-email.ts';
 import type { Person, Tenancy, User, Viewer } from '../../domain/model.ts';
 
 /**
- * Whether a viewer sees everything about a person. If not, the person is one of the service's staff, and only other staff see their email
- * address, and the addresses from which they or their keys reach the core. This is the only code that decides it.
+ * The only code that decides whether a viewer sees a person's email address, and the addresses from which they or their keys reach the core:
+ * only staff see those of other staff.
  */
 export function isFullyShown({ isStaff }: Pick<Person, 'isStaff'>, { userType }: Viewer): boolean {
   return userType === 'staff' || !isStaff;

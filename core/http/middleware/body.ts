@@ -14,8 +14,7 @@ const utf8Charset = /^'?(?:utf[-_]?8|(?:us-)?ascii)'?$/i;
 const keptChunks = 32;
 
 /**
- * Reads and validates a JSON body. If the schema is optional, the request doesn't need a body.
- *
+ * @param schema if it's optional, the request doesn't need a body
  * @param user who sent the body, if it may be large
  * @throws Problem `unsupported-media-type`, `too-large`, `malformed-request`, `invalid` or `unavailable`
  */
@@ -34,7 +33,7 @@ function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
 }
 
-/** Reads the bytes of a JSON body. @throws Problem `unsupported-media-type`, `too-large` or `malformed-request` */
+/** @throws Problem `unsupported-media-type`, `too-large` or `malformed-request` */
 export function readJsonBytes({ req }: Context, maxBytes: number): Promise<Buffer> {
   const { headers } = req;
   if (!isUtf8Json(headers['content-type'] ?? '')) {
@@ -46,7 +45,7 @@ export function readJsonBytes({ req }: Context, maxBytes: number): Promise<Buffe
   return readBytes(req, maxBytes);
 }
 
-/** Whether a media type is JSON in UTF-8. Parameters other than the charset don't matter (RFC 8259 §11). */
+/** Parameters other than the charset don't matter (RFC 8259 §11). */
 function isUtf8Json(text: string): boolean {
   try {
     const { essence, params } = new MIMEType(text);
@@ -56,18 +55,13 @@ function isUtf8Json(text: string): boolean {
   }
 }
 
-/**
- * Parses and validates JSON. Waits for a turn first if it's large.
- *
- * @param share the key, user or provider that sent it
- * @throws Problem `malformed-request`, `invalid` or `unavailable`
- */
+/** A large body waits for its turn. @param share who sent it @throws Problem `malformed-request`, `invalid` or `unavailable` */
 export async function parseInTurn<Data>(bytes: Buffer, validateInput: (input: unknown) => Validated<Data>, share: string): Promise<Data> {
   if (bytes.length > limits.strangerBodyBytes) await waitForParseTurn(share);
   return dataOrThrow(validateInput(parse(bytes)));
 }
 
-/** Validates a query. @throws Problem `malformed-request` */
+/** @throws Problem `malformed-request` */
 export function readQuery<Schema extends z.ZodType>(ctx: Context, schema: Schema): z.output<Schema> {
   // An empty parameter counts as omitted.
   const parameters = Object.fromEntries(Object.entries(ctx.query).filter(([, value]) => value !== ''));
@@ -77,12 +71,7 @@ export function readQuery<Schema extends z.ZodType>(ctx: Context, schema: Schema
   throw new Problem('malformed-request', `Invalid query${first?.path ? ` at ${first.path}` : ''}: ${first?.message ?? ''}`);
 }
 
-/**
- * Reads a body within the limit.
- *
- * @param onChunk gets the whole body, even what's beyond the limit
- * @throws Problem `too-large` or `malformed-request`
- */
+/** @param onChunk gets the whole body, even what's beyond the limit @throws Problem `too-large` or `malformed-request` */
 export async function readBytes(req: IncomingMessage, maxBytes: number, onChunk?: (chunk: Buffer) => void): Promise<Buffer> {
   // Most bodies arrive together with their headers, but Node parses a body only after it has emitted the request, so wait for that. In a
   // server that does nothing else, reading such a body without events takes 15% less time.
@@ -129,7 +118,6 @@ function parse(bytes: Buffer): unknown {
   }
 }
 
-/** @param before precedes the detail of the problem */
 export function dataOrThrow<Data>(validated: Validated<Data>, before = ''): Data {
   if (validated.ok) return validated.data;
   throw invalidBody(validated.errors, before);

@@ -5,11 +5,10 @@ import type { Ports } from '../../domain/ports.ts';
 import { type RefusalReason, refusalReasons } from '../../domain/sign-in/identity-provider.ts';
 
 export type State = {
-  /** The path of the matching route, as in the table of routes. Metrics and logs use it instead of the actual path. */
+  /** The path in the table of routes. Metrics and logs use it instead of the actual path. */
   route?: string;
   requestId?: string;
   address?: string;
-  /** The session that the request has started. */
   started?: Session;
   isRepeated?: boolean;
   keyExpiresAt?: string;
@@ -34,7 +33,6 @@ export type ObserveRefusals = {
 
 export type HttpDeps = {
   ports: Ports;
-  /** Returns the address that a request comes from: see `clientAddress`. */
   getClientAddress(ctx: Context): string;
   isSecure(ctx: Context): boolean;
   findIgnoredProxy(ctx: Context): string | undefined;
@@ -43,9 +41,7 @@ export type HttpDeps = {
   draining: AbortSignal;
   /** The core's release. Only signed-in users see it. */
   version: string;
-  /** The kind of dialer. */
   dialer: NonNullable<SessionView['dialer']>;
-  /** Whether this listener serves the page for integrators. */
   hasReference: boolean;
   publicUrl: string;
   /** Newest first. They sign the cookies. */

@@ -15,7 +15,7 @@ type Encoding = keyof typeof encoders;
 /** A body in each encoding that has been requested so far. */
 export type Encoded = { [encoding in Encoding]?: Promise<Buffer> };
 
-/** Returns an ETag. It's weak, because it's the same for the compressed bytes (RFC 9110 §8.8.1). */
+/** Weak, because it's the same for the compressed bytes (RFC 9110 §8.8.1). */
 export function toEtag(bytes: Buffer): string {
   return `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
 }
@@ -39,8 +39,8 @@ export function isUnchanged(ctx: Context, etag: string): boolean {
 const piece = 64 * 1024;
 
 /**
- * Sets the body. A large body is written in pieces, each after the client has read the previous one. Otherwise, TLS would encrypt all of it
- * at once, and keep a copy for each client that doesn't read.
+ * Writes a large body in pieces, each after the client has read the previous one. Otherwise, TLS would encrypt all of it at once, and keep a
+ * copy for each client that doesn't read.
  */
 export function setBody(ctx: Context, bytes: Buffer): void {
   ctx.body = bytes.length > piece ? Readable.from(toPieces(bytes), { objectMode: false }) : bytes;
@@ -51,7 +51,6 @@ function* toPieces(bytes: Buffer): Generator<Buffer> {
   for (let start = 0; start < bytes.length; start += piece) yield bytes.subarray(start, start + piece);
 }
 
-/** Sets the body, and compresses it if the client accepts that. */
 export async function setEncodedBody(ctx: Context, bytes: Buffer, encoded: Encoded = {}): Promise<void> {
   ctx.vary('Accept-Encoding');
   const encoding = (['br', 'gzip'] as const).find((name) => ctx.acceptsEncodings(name));
@@ -64,7 +63,7 @@ export async function setEncodedBody(ctx: Context, bytes: Buffer, encoded: Encod
   setBody(ctx, await encoded[encoding]);
 }
 
-/** Compresses a stream if the client accepts that. Sends each part of the stream as soon as it's read. */
+/** Sends each part of the stream as soon as it's read. */
 export function toEncodedStream(ctx: Context, stream: Readable): Readable {
   ctx.vary('Accept-Encoding');
   if (!ctx.acceptsEncodings('gzip')) return stream;

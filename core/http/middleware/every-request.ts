@@ -14,8 +14,8 @@ import { isSignedIn } from './session.ts';
 type OnAnswered = (ctx: Context, milliseconds: number) => void;
 
 /**
- * What every request goes through first. Turns everything that it throws into a response; no other code does. It's one middleware, because
- * each would add 0.3 µs to a refused key, which takes 20.
+ * Turns everything that a request throws into a response; no other code does. It's one middleware, because each would add 0.3 µs to a refused
+ * key, which takes 20.
  *
  * @param onAnswered gets the time from the request's arrival until its response was ready
  */
@@ -44,13 +44,9 @@ export function outsideConsole(middleware: Middleware): Middleware {
   return (ctx, next) => (ctx.req.url?.startsWith('/console/') ? next() : middleware(ctx, next));
 }
 
-/** Observes a request. @param seconds from the request's arrival until its response was ready */
-export type ObserveRequest = (route: string, method: string, status: number, seconds: number) => void;
+type ObserveRequest = (route: string, method: string, status: number, seconds: number) => void;
 
-/**
- * Counts each request, and logs the fields on an allow-list at `debug`. Of these, only the ID and the trace come from the client, and they
- * can contain only certain characters.
- */
+/** At `debug`, also logs fields. Of these, only the ID and the trace come from the client, and they can contain only certain characters. */
 export function countRequests(observe: ObserveRequest, log: Logger): OnAnswered {
   const isLogged = log.isLevelEnabled('debug');
   return (ctx, milliseconds) => {
@@ -105,15 +101,9 @@ export function hasReadablePath(ctx: Context): boolean {
   }
 }
 
-/** Treats a URL that can't be parsed like an unknown path. */
 export const requireReadablePath: Middleware = (ctx, next) => (hasReadablePath(ctx) ? next() : refuse(ctx));
 
-/**
- * Handles requests that don't match a route. Without a session, the response is the common 401, so that strangers don't learn which paths
- * exist. A signed-in user gets the reason.
- *
- * @param listMethods returns the methods that a path supports
- */
+/** Without a session, the response is the common 401, so that strangers don't learn which paths exist. A signed-in user gets the reason. */
 export function notFound(listMethods: (path: string) => readonly string[]): Middleware {
   return async (ctx) => {
     if (!isSignedIn(ctx)) return refuse(ctx);
@@ -134,8 +124,8 @@ const problemHeaders = ['Content-Type', problemMediaType, 'Cache-Control', 'no-s
 const unauthorizedHeaders = ['WWW-Authenticate', 'ApiKey realm="callkey"', ...problemHeaders];
 
 /**
- * Sends the common 401. Missing, malformed, unknown, expired and revoked keys, and all paths without a session, get the same bytes, so that
- * no one learns which keys or paths exist. (RFC 9110 §11.6.1 requires a challenge with each 401.)
+ * Missing, malformed, unknown, expired and revoked keys, and all paths without a session, get the same bytes, so that no one learns which keys
+ * or paths exist. (RFC 9110 §11.6.1 requires a challenge with each 401.)
  */
 export function refuse(ctx: Context): void {
   // Omit the request ID, because it would make the bytes of two refusals differ.
@@ -150,12 +140,12 @@ export function hasKeyHeader(ctx: Context): boolean {
   return ctx.req.headers[apiKeyHeader.toLowerCase()] !== undefined;
 }
 
-/** Serializes a JSON body, with a newline at the end, so that a terminal's prompt starts on its own line. */
+/** With a newline at the end, a terminal's prompt starts on its own line. */
 export function jsonLine(body: object): string {
   return `${JSON.stringify(body)}\n`;
 }
 
-/** Writes a response without Koa, including the request's ID and the expiry of a key that expires soon. */
+/** Writes a response without Koa. */
 export function write(ctx: Context, status: number, headers: readonly string[], body: string): void {
   const { keyExpiresAt } = ctx.state;
   const identified = [...headers, requestIdHeader, getRequestId(ctx)];
@@ -174,8 +164,7 @@ function writePlain(ctx: Context, status: number, headers: readonly string[], bo
 /** The status that metrics count if there's no response. Clients never see it. */
 export const notAnswered = 0;
 
-/** Turns what a request has thrown into a response. */
-export function answerError(ctx: Context, error: unknown, onNotServed: ObserveRefusals['onNotServed']): void {
+function answerError(ctx: Context, error: unknown, onNotServed: ObserveRefusals['onNotServed']): void {
   if (ctx.res.headersSent) return;
   const isProblem = error instanceof Problem;
   if (isProblem && error.code === 'unauthorized') {
@@ -214,7 +203,7 @@ function answerProblem(ctx: Context, problem: Problem): void {
   writeProblem(ctx, body, [...retryAfter, ...allow, ...quotaHeaders(problem.quota)]);
 }
 
-/** Returns the headers of draft-ietf-httpapi-ratelimit-headers-10 for a key with a daily call limit. */
+/** draft-ietf-httpapi-ratelimit-headers-10. */
 export function quotaHeaders(quota: Quota | undefined): string[] {
   if (quota === undefined) return [];
   const { callsPerDay, left, resetsIn } = quota;
@@ -241,11 +230,8 @@ const identifierForm = /^[A-Za-z0-9._~:-]{1,128}$/;
 
 const idHeader = requestIdHeader.toLowerCase();
 
-/**
- * Returns the request's ID: the client's own, if it sent one. It appears in log lines and in all responses except the common 401. Don't
- * confuse it with a call's `requestId`, which is the caller's ID for a call.
- */
-export function getRequestId({ req, state }: Context): string {
+/** The client's own ID, if it sent one, in log lines and all responses except the common 401. A call's `requestId` is something else. */
+function getRequestId({ req, state }: Context): string {
   const sent = req.headers[idHeader];
   state.requestId ??= typeof sent === 'string' && identifierForm.test(sent) ? sent : randomUUID();
   return state.requestId;
@@ -253,7 +239,7 @@ export function getRequestId({ req, state }: Context): string {
 
 const traceparentForm = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}/;
 
-/** Returns the fields that identify a request in the log: its ID, and the client's trace if it sent one (W3C Trace Context §3.2). */
+/** What identifies a request in the log: its ID, and the client's trace if it sent one (W3C Trace Context §3.2). */
 export function requestNames(ctx: Context): { requestId: string; traceparent?: string } {
   const requestId = getRequestId(ctx);
   const [traceparent] = traceparentForm.exec(String(ctx.req.headers['traceparent'])) ?? [];
@@ -265,10 +251,10 @@ export function setRequestId(ctx: Context): void {
 }
 
 /**
- * Finds out which address a request comes from: the last address in `X-Forwarded-For` that isn't a trusted proxy's, if the header comes
- * from a trusted proxy; otherwise, the connection's address.
+ * Finds the last address in `X-Forwarded-For` that isn't a trusted proxy's, if the header comes from a trusted proxy; otherwise, the
+ * connection's.
  *
- * @param onIgnored called once for each request whose forwarding header comes from a connection that isn't a trusted proxy
+ * @param onIgnored called once for each request whose header comes from another connection
  */
 export function clientAddress(proxies: readonly string[], onIgnored: (peer: string) => void) {
   const isTrusted = proxyTrust(proxies);
@@ -314,7 +300,6 @@ export function peerAddress({ socket }: { socket: Socket }): string {
   return (socket.remoteAddress ?? '').replace(mappedIPv4, '');
 }
 
-/** Returns a function that checks whether an address belongs to a trusted proxy. */
 export function proxyTrust(proxies: readonly string[]): (address: string) => boolean {
   const isTrusted = proxyAddress.compile([...proxies]);
   return (address) => isTrusted(address, 0);
@@ -324,10 +309,8 @@ export function proxyTrust(proxies: readonly string[]): (address: string) => boo
 const withPort = /^(?:([\d.]+):\d+|\[([^\]]*)\](?::\d+)?)$/;
 
 /**
- * Normalizes an address, so that throttles, activity and logs recognize the same client. Removes a port or zone, writes IPv6 as in RFC
- * 5952, and writes IPv4-mapped IPv6 (RFC 4291 §2.5.5.2) as IPv4.
- *
- * @returns null if it isn't an IP address
+ * Removes a port or zone, writes IPv6 as in RFC 5952, and IPv4-mapped IPv6 (RFC 4291 §2.5.5.2) as IPv4, so that throttles, activity and logs
+ * recognize the same client.
  */
 function canonicalAddress(text: string): string | null {
   const [, ipv4, ipv6] = withPort.exec(text) ?? [];

@@ -23,9 +23,7 @@ type SignedIn = { id: Digest; data: Session };
 type SessionData = { signedIn?: SignedIn; halfOpen?: SignedIn; proof?: Proof };
 type KoaSession = SessionData & { regenerate(): Promise<void>; manuallyCommit(): Promise<void> };
 
-/**
- * Opens the session that a request's cookie identifies, if there is one. Sessions are stored in the database, by the digest of their ID.
- */
+/** Sessions are stored in the database, by the digest of their ID. */
 export function session(app: Koa<State>, deps: HttpDeps): Middleware {
   const { ports, sessionSecrets } = deps;
   // koa-session requires this, but `CoreCookies` signs.
@@ -90,14 +88,14 @@ export function getActor(deps: HttpDeps, ctx: Context): Actor {
   return { who: { id: data.user.id, name: data.user.name }, address: deps.getClientAddress(ctx), session: id };
 }
 
-/** Returns the session that waits for a code. @throws Problem `unauthorized` */
+/** @throws Problem `unauthorized` */
 export function getHalfOpenSession(ctx: Context): SignedIn {
   const { halfOpen } = koaSession(ctx);
   if (!halfOpen) throw unauthorized();
   return halfOpen;
 }
 
-/** Starts a session with a new ID, and ends the request's previous session. */
+/** Ends the request's previous session. */
 export async function startNewSession(ctx: Context, proof: Proof): Promise<Session> {
   ctx['session'] = { proof } satisfies SessionData;
   await koaSession(ctx).regenerate();
@@ -112,10 +110,7 @@ export async function signOut(ctx: Context): Promise<void> {
   ctx.status = 204;
 }
 
-/**
- * Reads a body, and then checks the session again, because a body can take a while to arrive, and the session may have ended or its user
- * may have been moved by then.
- */
+/** Checks the session again after the body, because the session may have ended or its user may have been moved by then. */
 export async function readBodyInSession<Schema extends z.ZodType>(
   ctx: Context,
   { ports }: HttpDeps,
@@ -150,7 +145,7 @@ export async function applyTenancyHeader(ctx: Context, ports: Ports): Promise<vo
   koaSession(ctx).signedIn = { id, data: await withTenancy(ports, data, choice) };
 }
 
-/** Returns koa-session's object. The library's types don't define the content of a session. */
+/** The library's types don't define the content of a session. */
 function koaSession(ctx: Context): KoaSession {
   return ctx['session'];
 }
@@ -193,17 +188,13 @@ export async function rememberChangedDevice(ctx: Context, ports: Ports): Promise
   if (session) rememberDevice(ctx, ports, session);
 }
 
-/**
- * Marks the browser as a known device. From now on, wrong passwords from elsewhere don't keep the user from signing in with it.
- *
- * @param user as they signed in here, not as they are now, because they may have set up a second factor in the meantime
- */
+/** @param user as they signed in here, not as they are now, because they may have set up a second factor in the meantime */
 export function rememberDevice(ctx: Context, ports: Ports, user: KnownUser): void {
   const options = { maxAge: deviceLife.toMillis(), sameSite: 'strict' } as const;
   ctx.cookies.set(deviceCookie, makeDeviceToken(ports, user), options);
 }
 
-/** Reads the device and session in a request's cookies. @returns no device if its cookie doesn't have a valid signature */
+/** There's no device if its cookie doesn't have a valid signature. */
 export function readVouchers(ctx: Context): Vouchers {
   return { session: isSignedIn(ctx) ? getSession(ctx) : null, device: ctx.cookies.get(deviceCookie, { signed: true }) };
 }
@@ -269,7 +260,7 @@ export class CoreCookies extends Cookies {
     return this.#write(name, value, options);
   }
 
-  /** Lists the names of this core's cookies in the request that start with `start`, as `get` and `set` accept them. */
+  /** Lists names of this core's cookies in the request, as `get` and `set` accept them. */
   list(start: string): string[] {
     const header = this.request.headers.cookie ?? '';
     const names = header.split(';').map((pair) => pair.slice(0, Math.max(0, pair.indexOf('='))).trim());

@@ -32,8 +32,8 @@ function inIterations(atMost: number, queue: FairQueue): (share: string) => Retu
 const waitToParse = inIterations(1, new FairQueue(bodies, (run, ms) => setTimeout(run, ms)));
 
 /**
- * Waits for a turn to parse a large body. Each iteration parses one, because a body with thousands of unknown fields takes up to 10 ms.
- * Small bodies don't wait, so a flood of large ones doesn't delay them.
+ * Each iteration parses one large body, because one with thousands of unknown fields takes up to 10 ms. Small bodies don't wait, so a flood of
+ * large ones doesn't delay them.
  *
  * @param share the key or user that sent the body. Each delays only itself
  * @throws Problem `unavailable`
@@ -46,14 +46,13 @@ export async function waitForParseTurn(share: string): Promise<void> {
 const waitAsStranger = inIterations(4, new FairQueue({}, setTimeout));
 
 /**
- * Waits until a request without a key may start. Hundreds of connections whose requests are quickly refused each send the next one right
- * after the response. Networks take turns, so that those of one delay only each other.
+ * Hundreds of connections whose requests are quickly refused each send the next one right after the response. Networks take turns, so that
+ * those of one delay only each other.
  */
 export async function waitForStrangerTurn(address: string): Promise<void> {
   await waitAsStranger(address.includes(':') ? (toNetworks(address)[0] ?? '') : address);
 }
 
-/** Lets every request that passes take such a turn first. */
 export function strangersInTurn({ getClientAddress }: Pick<HttpDeps, 'getClientAddress'>): Middleware {
   return async (ctx, next) => {
     await waitForStrangerTurn(getClientAddress(ctx));
