@@ -78,7 +78,7 @@ function withoutDatabase<Input extends unknown[]>(run: (settings: Settings, ...i
 }
 
 function readSettings(): Settings {
-  const isDatabaseNamed = ['DATABASE_URL', 'DATABASE_URL_FILE'].some((name) => (process.env[name] ?? '') !== '');
+  const isDatabaseNamed = ['DATABASE_URL', 'DATABASE_URL_FILE'].some((name) => (process.env[name] ?? '').trim() !== '');
   const settings: Settings = {
     location: readDatabaseLocation(process.env),
     isDatabaseNamed,

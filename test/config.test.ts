@@ -145,6 +145,7 @@ describe('the configuration', () => {
     ['DATABASE_URL', 'sqlite://rel.db', {}],
     ['DATABASE_URL', 'sqlite:~/callkey.db', {}],
     ['DATABASE_URL', 'sqlite:$HOME/callkey.db', {}],
+    ['DATABASE_URL', 'sqlite:“/data/callkey.db”', {}],
     ['DATABASE_URL', 'sqlite:file:/data/callkey.db', {}],
     ['DATABASE_URL', "sqlite:'/data/callkey.db'", {}],
     ['DATABASE_URL', 'sqlite:/data/callkey\u200b.db', {}],

@@ -17,7 +17,7 @@ import type { State } from '../http/middleware/context.ts';
 import { proxyTrust } from '../http/middleware/every-request.ts';
 import { pagePath, readWebConsole } from '../http/web-console.ts';
 import { adminCommand, commandLinePackage, version, webConsoleFolder } from '../program.ts';
-import { requireRights } from '../storage/engine/health.ts';
+import { findNeighbors, requireRights } from '../storage/engine/health.ts';
 import { openStorage } from '../storage/storage.ts';
 import { createApp } from './app.ts';
 import { connectionLimits, findRoom, type ObserveCut } from './connections/connections.ts';
@@ -36,6 +36,8 @@ const noUsersWarning = `there are no users, so no one can sign in: create one wi
 
 const plainHttpWarning =
   'plain HTTP on a non-loopback address: API keys and passwords can be read on the network. Set TLS_CERT_FILE and TLS_KEY_FILE, or allow only a TLS proxy to reach this port';
+
+const newDatabaseWarning = 'this is a new, empty database, next to another one. If you expected to find your data, check DATABASE_URL';
 
 const fewFilesWarning =
   'this process may open so few files that it accepts fewer connections. Raise the limit: LimitNOFILE in systemd, --ulimit nofile in Docker, or ulimit -n';
@@ -151,9 +153,12 @@ export async function startCore(
     const publicListener = await open(app, 'public', config, tls);
     if (!tls && !isLoopback(config.host)) log.warn({ host: config.host }, plainHttpWarning);
 
+    const isNew = (await ports.stores.users.count()) === 0;
+    const neighbors = isNew ? await findNeighbors(storage.database, config.database) : [];
+    if (neighbors.length > 0) log.warn({ neighbors }, newDatabaseWarning);
     // Create the user last, because if the start failed after this, the one-time password would be lost.
     const firstUser = await createFirstUser(ports);
-    if (!config.passwordSignIn && (await ports.stores.users.count()) === 0) log.warn(noUsersWarning);
+    if (isNew && !config.passwordSignIn) log.warn(noUsersWarning);
     const housekeeping = startHousekeeping(ports, config.retentionDays, clockWatch, log);
     signals.on('do-not-call added', housekeeping.blockDoNotCall).on('rules changed', housekeeping.makeHeldDue);
     signals.on('calls left', housekeeping.finishRevocations);

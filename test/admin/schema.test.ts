@@ -56,7 +56,7 @@ describe('DATABASE_URL', () => {
     it(`must be set for "${args.join(' ')}", which creates nothing without it`, async () => {
       const directory = freshDirectory();
       writeFileSync(join(directory, 'import.json'), '{"partners":[]}');
-      const { code, stderr } = await runScript('core/admin.ts', args, { directory });
+      const { code, stderr } = await runScript('core/admin.ts', args, { directory, env: { DATABASE_URL: ' \r' } });
       expect([code, readdirSync(directory)], stderr).to.deep.equal([3, ['import.json']]);
       expect(stderr).to.match(
         /^error: The database .+ doesn't exist\. Set DATABASE_URL to the database to use, or start a core first\.\n$/,

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { freePort } from '../../scripts/support/postgres.ts';
 import { bareEnvironment, buildWebConsole } from '../support/commands.ts';
-import { failToStart as fails, spawnCore, startCoreHere } from '../support/core.ts';
+import { connected, failToStart as fails, spawnCore, startCoreHere } from '../support/core.ts';
 import { emptyDatabase, freshDatabase, freshDirectory, onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { findProgram, skip } from '../support/suites.ts';
@@ -112,6 +112,26 @@ describe('the core process', () => {
     await second.stop();
     expect(second.stderr).to.deep.equal([]);
   });
+
+  onEachDatabase((kind) =>
+    it('warns as long as it has no data but is next to another database, where the operator may have expected theirs', async () => {
+      const database = await emptyDatabase(kind);
+      const other = kind === 'sqlite' ? database.replace('callkey.db', 'callkye.db') : `${database}?options=-csearch_path%3Dother`;
+      const start = async (url: string) => {
+        const core = await startCoreHere(url);
+        await core.close();
+        return core.log.flatMap(({ neighbors = [] }) => neighbors);
+      };
+      expect(await start(database)).to.deep.equal([]);
+      if (kind === 'postgres') {
+        const client = await connected(database);
+        await client.query('CREATE SCHEMA other');
+        await client.end();
+      }
+      expect(await start(other)).to.deep.equal([kind === 'sqlite' ? database.slice('sqlite:'.length) : 'the schema public']);
+      expect(await start(other)).to.deep.equal([]);
+    }),
+  );
 
   it('creates the default database in the data folder, with a session secret, both for its own user only, and keeps sessions across a restart', async () => {
     const directory = freshDirectory();

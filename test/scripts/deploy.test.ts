@@ -85,6 +85,24 @@ describe('a core started by systemd (needs systemd-notify and python3)', () => {
   });
 });
 
+describe('callkey-service', () => {
+  it("passes the service's variables and credentials on, as systemd reads them", () => {
+    const folder = freshDirectory();
+    const dropIns = join(folder, 'callkey.service.d');
+    mkdirSync(dropIns);
+    writeFileSync(join(dropIns, 'session-secrets.conf'), '[Service]\nLoadCredential=session-secrets:/etc/callkey/session-secrets\n');
+    writeFileSync(join(folder, 'session-secrets'), 'from a credential\n');
+    writeFileSync(join(folder, 'environment'), " \tDATABASE_URL=sqlite:/srv/callkey.db \n# PORT=1\nOIDC_NAME=Ada's $HOME\nHOST=::1");
+    const script = readFileSync(join(deploy, 'callkey-service'), 'utf8')
+      .replaceAll(/\/etc\/(callkey|systemd\/system)/g, folder)
+      .replace('runuser -u callkey -- callkey-admin', 'env');
+    const { stdout } = spawnSync('sh', ['-c', script], { encoding: 'utf8', env: { PATH: process.env['PATH'] } });
+    const passed = ['DATABASE_URL=sqlite:/srv/callkey.db', "OIDC_NAME=Ada's $HOME", 'HOST=::1', 'SESSION_SECRETS=from a credential'];
+    expect(stdout.split('\n')).to.include.members(passed);
+    expect(stdout).not.to.contain('PORT=1');
+  });
+});
+
 describe('the script that prepares PostgreSQL for Compose (needs psql)', function () {
   this.timeout(60_000);
   it("creates a role for the core that isn't a superuser and owns only its database", async function () {

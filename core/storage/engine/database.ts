@@ -105,7 +105,7 @@ export function parseDatabaseUrl(url: string): DatabaseLocation {
     throw new Error(
       'must be sqlite: followed by a file path (sqlite:./callkey.db or sqlite:/data/callkey.db), or postgres://user:password@host/database',
     );
-  if (/[?#%"$]|^[\s'~]|^file:|[\s']$|[\p{Cc}\p{Cf}]/u.test(path))
+  if (/[?#%"“”„`$]|^[\s'~]|^file:|[\s']$|[\p{Cc}\p{Cf}]/u.test(path))
     throw new Error(
       'must be sqlite: followed by a file path without ?, #, %, $, quotation marks, ~ and file: at its start, and spaces at its ends',
     );

@@ -1,5 +1,5 @@
-import { statfsSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { closeSync, openSync, readdirSync, readSync, statfsSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { type StopScope, stopScopes } from '#contract/protection/dialing.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { ClockStore } from '../../domain/ports.ts';
@@ -29,6 +29,37 @@ export async function requireRights(database: Lane, location: DatabaseLocation):
   const list = missing.map((right) => `${right.missing} on ${right.table}`).join('; ');
   // PostgreSQL itself rejects a statement that the role isn't allowed to run with this SQLSTATE.
   throw Object.assign(new Error(`the role in DATABASE_URL lacks ${list}`), { code: '42501' });
+}
+
+/** Returns the databases next to a new one: in the same folder or, in PostgreSQL, in other schemas. One of them may be the intended one. */
+export async function findNeighbors(database: Lane, location: DatabaseLocation): Promise<string[]> {
+  if (location.kind === 'postgres') {
+    const schemas = await database.query<{ name: string }>(
+      `SELECT schemaname AS name FROM pg_tables WHERE tablename = '${migrationsTable}' AND schemaname <> current_schema()`,
+    );
+    return schemas.map(({ name }) => `the schema ${name}`);
+  }
+  const folder = dirname(location.filename);
+  const files = readdirSync(folder, { withFileTypes: true }).filter(
+    (entry) => entry.isFile() && entry.name !== basename(location.filename),
+  );
+  return files.map(({ name }) => join(folder, name)).filter(isSqliteFile);
+}
+
+function isSqliteFile(path: string): boolean {
+  try {
+    const descriptor = openSync(path, 'r');
+    try {
+      const start = Buffer.alloc(15);
+      readSync(descriptor, start, 0, start.length, 0);
+      return start.toString('latin1') === 'SQLite format 3';
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch {
+    // Ignore a file that this user may not read, because it isn't one that a core of theirs could use.
+    return false;
+  }
 }
 
 /** In bytes: the space that the next batches and their checkpoint need. With less, a write may fail at any time. */
