@@ -7,17 +7,18 @@ import { type ProblemCode, problemCode, problemMediaType, problemSchema } from '
 import { parameterNames, pathTo, type Route } from '#contract/route.ts';
 import { type ConsoleRoutes, consoleRoutes } from '#contract/routes.ts';
 import { parseJson } from '#contract/text/json.ts';
-import type {
-  BridgeFunctions,
-  ExportName,
-  ExportRequest,
-  Failure,
-  RequestAnswer,
-  RequestInput,
-  RequestName,
-  Result,
-  SignIn,
-  SignInAnswer,
+import {
+  type BridgeFunctions,
+  type ExportName,
+  type ExportRequest,
+  type Failure,
+  type RequestAnswer,
+  type RequestInput,
+  type RequestName,
+  type Result,
+  refusal,
+  type SignIn,
+  type SignInAnswer,
 } from './ipc.ts';
 
 /** @property schema validates the response and returns its value */
@@ -342,5 +343,5 @@ export function requestFunctions({
 }
 
 export function refused(path: string, message: string): Result<never> {
-  return failed({ kind: 'refused', code: 'invalid', detail: message, errors: [{ path, message }], retryAfterSeconds: null });
+  return failed(refusal('invalid', message, [{ path, message }]));
 }

@@ -1,5 +1,5 @@
 import { failed } from './core-requests.ts';
-import type { Result } from './ipc.ts';
+import { type Result, refusal } from './ipc.ts';
 
 /** If no data arrives for this long, the connection counts as lost. A busy core takes up to ten seconds to send part of a file. */
 const idleMs = 60_000;
@@ -44,7 +44,7 @@ export async function copyExport({ body, write, onRows, signal }: Copying): Prom
   }
   const { rows, problem } = file.ending() ?? { rows: 0, problem: connectionLost };
   if (problem === null) return { ok: true, value: rows };
-  return failed({ kind: 'refused', code: 'unavailable', detail: problem, errors: [], retryAfterSeconds: null });
+  return failed(refusal('unavailable', problem));
 }
 
 async function beforeIdle<Value>(next: Promise<Value>): Promise<Value> {

@@ -18,6 +18,11 @@ export type Failure =
   /** The core refused the request and says why. */
   | { kind: 'refused'; code: ProblemCode; detail: string; errors: FieldError[]; retryAfterSeconds: number | null };
 
+/** Builds a failure like one of the core's. */
+export function refusal(code: ProblemCode, detail: string, errors: FieldError[] = []): Failure {
+  return { kind: 'refused', code, detail, errors, retryAfterSeconds: null };
+}
+
 export type Result<Value> = { ok: true; value: Value } | { ok: false; failure: Failure };
 
 /** Whether sessions can be stored encrypted, or why not. @property isWaiting whether a keyring may still be asking for its password */

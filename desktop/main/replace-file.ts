@@ -1,7 +1,7 @@
 import { renameSync } from 'node:fs';
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
 import { failed } from '../core-requests.ts';
-import type { Result } from '../ipc.ts';
+import { type Result, refusal } from '../ipc.ts';
 
 /**
  * Writes a file under a temporary name, and renames it once it's complete and on disk. Until then, an older file stays as it is.
@@ -65,6 +65,6 @@ export async function saveChosen<Value>(
   } catch (error) {
     const isFull = error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
     const detail = isFull ? 'The disk is full. An older file with this name is unchanged.' : 'Choose another folder.';
-    return failed({ kind: 'refused', code: 'internal', detail, errors: [], retryAfterSeconds: null });
+    return failed(refusal('internal', detail));
   }
 }

@@ -127,15 +127,14 @@ export class ConsoleWindow {
     this.browserWindow.setContentProtection(isVisible);
   }
 
-  async confirmServer(host: string): Promise<boolean> {
-    const { response } = await dialog.showMessageBox(this.browserWindow, {
-      type: 'question',
-      message: `Connect to ${host}?`,
-      detail: 'You haven’t signed in to this server before.',
-      buttons: ['Connect', 'Cancel'],
-      defaultId: 0,
-      cancelId: 1,
-    });
+  confirmServer(host: string): Promise<boolean> {
+    return this.#ask(`Connect to ${host}?`, 'You haven’t signed in to this server before.', ['Connect', 'Cancel'], 0);
+  }
+
+  /** @returns whether the user has pressed the first button */
+  async #ask(message: string, detail: string, buttons: [string, string], defaultId: number): Promise<boolean> {
+    const options = { type: 'question', message, detail, buttons, defaultId, cancelId: 1 } as const;
+    const { response } = await dialog.showMessageBox(this.browserWindow, options);
     return response === 0;
   }
 
@@ -156,15 +155,8 @@ export class ConsoleWindow {
   /** On macOS and Windows, the dialog for saving has already asked. On Linux, some desktops' dialogs don't, whatever Electron requests. */
   async #confirmReplace(name: string): Promise<boolean> {
     if (process.platform !== 'linux') return true;
-    const { response } = await dialog.showMessageBox(this.browserWindow, {
-      type: 'question',
-      message: `Replace ${name}?`,
-      detail: 'The folder already has a file with this name. Its contents will be lost.',
-      buttons: ['Replace', 'Choose another name'],
-      defaultId: 1,
-      cancelId: 1,
-    });
-    return response === 0;
+    const detail = 'The folder already has a file with this name. Its contents will be lost.';
+    return this.#ask(`Replace ${name}?`, detail, ['Replace', 'Choose another name'], 1);
   }
 
   reportProgress(rows: number): void {

@@ -1,5 +1,6 @@
+import { callStateLabels } from '#contract/calls/states.ts';
 import type { CallView } from '#contract/console/calls.ts';
-import { callStateLabels, callStateTones } from '../state/labels.ts';
+import { callStateTones } from '../state/labels.ts';
 import { session } from '../state/session.ts';
 
 /** Shows the outcome of a call, and whether it's simulated, unless the detail next to it already says so. */

@@ -3,6 +3,7 @@ import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Named } from '#contract/console/common.ts';
 import type { AccountsView, CampaignsView } from '#contract/console/directory.ts';
 import type { SessionView } from '#contract/console/session.ts';
+import { limits } from '#contract/limits.ts';
 import type { ProtectionScope } from '#contract/protection/protection.ts';
 import { foldText } from '#contract/text/text.ts';
 import type { Failure, Result } from '../../ipc.ts';
@@ -368,4 +369,15 @@ export function ownTenancy({ viewer: { account, partner }, tenancy }: SessionVie
   if (account) return { kind: 'account', ...account };
   if (partner) return { kind: 'partner', ...partner };
   return tenancy;
+}
+
+/** Finds accounts and partners everywhere, for staff. */
+export function findCustomers(search: string) {
+  return mapped(window.callkey.request('searchTenancies', { search }), ({ tenancies }) => ({
+    options: tenancies.map((tenancy) => {
+      const { kind, id, name, partnerName = '' } = tenancy;
+      return { id: `${kind}:${id}`, name, caption: kind === 'partner' ? 'Partner' : `Account · ${partnerName}`, tenancy };
+    }),
+    isAll: tenancies.length < limits.tenancies,
+  }));
 }

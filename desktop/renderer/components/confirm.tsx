@@ -15,11 +15,11 @@ type ConfirmDangerProps<Preview, Value> = {
   title: string;
   lead: ComponentChildren;
   isWide?: boolean | 'very';
-  /** The effect of the action; null if `children` say everything about it. */
-  preview: List<Preview> | null;
-  describe?: (preview: Preview) => ComponentChildren;
+  /** The effect of the action. */
+  preview: List<Preview>;
+  describe: (preview: Preview) => ComponentChildren;
   /** Returns null if there may be too many to count. */
-  countQueuedCalls?: (preview: Preview) => number | null;
+  countQueuedCalls: (preview: Preview) => number | null;
   /** What the user must type to confirm a large action; null if nothing. */
   confirmation: Confirmation | null;
   verb: string;
@@ -35,44 +35,35 @@ type ConfirmDangerProps<Preview, Value> = {
   /** Called if someone else has already deleted or revoked it. */
   onAlreadyRemoved: () => void;
   onClose: () => void;
-  children?: ComponentChildren;
 };
 
 /** Asks before an action that can't be undone, shows its effect, and offers to cancel the affected calls. The focus starts on Cancel. */
 export function ConfirmDanger<Preview, Value>(props: ConfirmDangerProps<Preview, Value>) {
   const { preview, describe, countQueuedCalls, confirmation, isReady = true, problem = null, suggestsCancelling = false } = props;
-  const { title, lead, isWide = false, verb, verbing, act, lookUp, onDone, onAlreadyRemoved, onClose, children } = props;
+  const { title, lead, isWide = false, verb, verbing, act, lookUp, onDone, onAlreadyRemoved, onClose } = props;
   const [cancelQueuedCalls, setCancel] = useState(false);
   const [typed, setTyped] = useState('');
   const [isGone, setGone] = useState(false);
-  const loaded = preview?.state.value;
+  const { view, loadedAt, failure } = preview.state.value;
   const confirmed = confirmation === null || typed.trim().toLowerCase() === confirmation.text.toLowerCase();
-  if (isGone || (loaded?.failure && isNotFound(loaded.failure))) return <AlreadyRemoved onAlreadyRemoved={onAlreadyRemoved} />;
+  if (isGone || (failure && isNotFound(failure))) return <AlreadyRemoved onAlreadyRemoved={onAlreadyRemoved} />;
   return (
     <FormDialog
       {...{ title, lead, isWide, verb, verbing, onDone, onClose }}
       isAlert
       isDanger
       // A failed preview doesn't block the action, because revoking a leaked key may be urgent.
-      isReady={(!loaded || loaded.loadedAt > 0 || loaded.failure !== null) && confirmed && isReady && problem === null}
+      isReady={(loadedAt > 0 || failure !== null) && confirmed && isReady && problem === null}
       act={() => act(cancelQueuedCalls)}
       lookUp={lookUp}
       onFailed={(failure) => setGone(isNotFound(failure))}
       otherwise={problem}
     >
-      {children}
-      {preview && describe && (
-        <Loadable list={preview} noun="details">
-          {describe}
-        </Loadable>
-      )}
-      {(!loaded || loaded.view !== null) && (
-        <CancelCalls
-          calls={loaded?.view ? (countQueuedCalls?.(loaded.view) ?? null) : null}
-          isChosen={cancelQueuedCalls}
-          isSuggested={suggestsCancelling}
-          onChoose={setCancel}
-        />
+      <Loadable list={preview} noun="details">
+        {describe}
+      </Loadable>
+      {view !== null && (
+        <CancelCalls calls={countQueuedCalls(view)} isChosen={cancelQueuedCalls} isSuggested={suggestsCancelling} onChoose={setCancel} />
       )}
       {confirmation && problem === null && <TextField label={confirmation.label} spellcheck={false} value={typed} onInput={setTyped} />}
     </FormDialog>

@@ -1,6 +1,6 @@
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { plusDays } from '#contract/calendar.ts';
-import { isDay, namedRanges, parseDay, parseTime, type Range, today } from '../state/days.ts';
+import { dayMinutes, formatMinutes, isDay, namedRanges, parseDay, parseTime, type Range, today, toMinutes } from '../state/days.ts';
 import { formatIsoDay, formatMonth } from '../state/format.ts';
 import { type FieldBinding, FilterSelect } from './form.tsx';
 import { Icon } from './icons.tsx';
@@ -56,8 +56,6 @@ function type(input: HTMLInputElement, text: string): void {
   input.dispatchEvent(new Event('input', { bubbles: true }));
 }
 
-const minutes = (time: string) => Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
-
 export function TimeInput(props: TypedInputProps) {
   return (
     <ParsedInput
@@ -65,10 +63,7 @@ export function TimeInput(props: TypedInputProps) {
       class="time"
       parse={parseTime}
       format={(value) => value}
-      step={(value, by) => {
-        const next = (minutes(parseTime(value) ?? '09:00') + by * 15 + 1_440) % 1_440;
-        return `${String(Math.floor(next / 60)).padStart(2, '0')}:${String(next % 60).padStart(2, '0')}`;
-      }}
+      step={(value, by) => formatMinutes((toMinutes(parseTime(value) ?? '09:00') + by * 15 + dayMinutes) % dayMinutes)}
     />
   );
 }

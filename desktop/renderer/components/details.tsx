@@ -133,6 +133,16 @@ export function Facts({ facts }: { facts: readonly Fact[] }) {
   );
 }
 
-export function hasValue([, value]: Fact): boolean {
+function hasValue([, value]: Fact): boolean {
   return value !== null && value !== false;
+}
+
+export function FactSection({ title, facts }: { title: string; facts: readonly Fact[] }) {
+  if (!facts.some(hasValue)) return null;
+  return (
+    <section>
+      <h3>{title}</h3>
+      <Facts facts={facts} />
+    </section>
+  );
 }

@@ -394,7 +394,7 @@ type SelectProps<Name extends string> = Partial<FieldBinding> & { 'aria-label'?:
     'value' | 'options' | 'onChange'
   >;
 
-function Select<Name extends string>({ value, options, onChange, ...binding }: SelectProps<Name>) {
+export function Select<Name extends string>({ value, options, onChange, ...binding }: SelectProps<Name>) {
   return (
     <select
       {...binding}
@@ -454,10 +454,10 @@ export function FilterSelect<Name extends string>({ label, ...select }: ChoicePr
   );
 }
 
-export function Chips<Name extends string>({ label = 'Show', value, options, onChange }: ChoiceProps<Name>) {
+export function Chips<Name extends string>({ value, options, onChange }: Omit<ChoiceProps<Name>, 'label'>) {
   return (
     // biome-ignore lint/a11y/useSemanticElements: A fieldset is for a form's fields; these are buttons.
-    <div class="row chips" role="group" aria-label={label}>
+    <div class="row chips" role="group" aria-label="Show">
       {options.map(([name, text]) => (
         <button key={name} type="button" aria-pressed={name === value} onClick={() => onChange(name)}>
           {text}

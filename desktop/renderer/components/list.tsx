@@ -134,10 +134,11 @@ export function useSearchedList<View>({
 }
 
 /** Finds what matches a text, once the user has stopped typing. @returns null while it's searching */
-export function useFound<Found>(text: string, find: (text: string) => Promise<Result<Found>>, key = '') {
+export function useFound<Found>(text: string, find: (text: string) => Promise<Result<Found>>) {
   const typed = text.trim();
   const settled = useSettled(typed);
-  const { view, filter, isLoading, failure } = useList<Found>({ key, filter: settled, every: null, load: () => find(settled) }).state.value;
+  const { view, filter, isLoading, failure } = useList<Found>({ key: 'found', filter: settled, every: null, load: () => find(settled) })
+    .state.value;
   const isOld = isLoading || filter !== settled || settled !== typed;
   return { found: isOld || failure ? null : view, failure };
 }

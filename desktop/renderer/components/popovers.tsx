@@ -88,14 +88,14 @@ export function place(popover: HTMLElement, element: HTMLElement, side: 'above' 
 const steps: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1 };
 
 /** Shows a button that opens a list of rarely used actions. Arrow keys move within it, and Escape closes it. */
-export function Menu({ label = 'More', children }: { label?: string; children: ComponentChildren }) {
+export function Menu({ children }: { children: ComponentChildren }) {
   const id = useId();
   const opener = useRef<HTMLButtonElement>(null);
   const items = (menu: HTMLElement) => [...menu.querySelectorAll<HTMLElement>('button, a')];
   return (
     <>
       <button ref={opener} type="button" popoverTarget={id}>
-        {label} <Icon name="down" />
+        More <Icon name="down" />
       </button>
       {/* biome-ignore lint/a11y/noStaticElementInteractions: Handles what bubbles from its buttons. */}
       <div

@@ -55,6 +55,17 @@ export function useVisibleSecret(): void {
   }, []);
 }
 
+/** @param handle called if the user closes the window while a secret is visible */
+export function useCloseCommand(handle: () => void): void {
+  useEffect(
+    () =>
+      window.callkey.onCommand((command) => {
+        if (command === 'close') handle();
+      }),
+    [],
+  );
+}
+
 /** Says what this system can't do to protect a visible secret. */
 export function ProtectionHint() {
   const { guardsSecrets, hidesSecrets } = window.callkey.capabilities;
@@ -76,13 +87,7 @@ export function SecretDialog({ title, lead, label, secret, rows = 2, asLine, chi
   const noun = `${label[0]?.toLowerCase()}${label.slice(1)}`;
 
   useVisibleSecret();
-  useEffect(
-    () =>
-      window.callkey.onCommand((command) => {
-        if (command === 'close') setAsking('window');
-      }),
-    [],
-  );
+  useCloseCommand(() => setAsking('window'));
   // The secret is written directly to the element, because the virtual DOM would keep a copy. It's erased however the dialog is closed.
   useLayoutEffect(() => {
     const element = value.current;

@@ -3,6 +3,7 @@ import { Component, type ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import { whisper } from '../state/announcement.ts';
 import type { Sort } from '../state/format.ts';
+import { Select } from './form.tsx';
 import { Icon, type IconName } from './icons.tsx';
 
 export type Column<Row, Name extends string> = {
@@ -190,17 +191,12 @@ function StackedHead<Row, Name extends string>({ columns, rows, getId, selection
       {sort && onSort && (
         <span class="row">
           <span aria-hidden="true">Sort by</span>
-          <select
+          <Select
             aria-label="Sort by"
             value={sort.column}
-            onChange={({ currentTarget: { value } }) => onSort(sortable.find(({ name }) => name === value)?.name ?? sort.column)}
-          >
-            {sortable.map(({ name, label }) => (
-              <option key={name} value={name}>
-                {label}
-              </option>
-            ))}
-          </select>
+            options={sortable.map(({ name, label }) => [name, label] as const)}
+            onChange={onSort}
+          />
           <button
             type="button"
             class="quiet icon-only"

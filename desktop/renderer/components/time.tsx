@@ -31,7 +31,9 @@ export function Time({ at }: { at: string }) {
   return <TimeWithTip at={at} text={isNear ? formatRelative(instant, now.value) : formatDay(instant)} tip={formatExact(instant)} />;
 }
 
-export function Day({ at }: { at: string }) {
+/** Shows a day in a table; "Never" without one. */
+export function Day({ at }: { at: string | null }) {
+  if (at === null) return <span class="faint">Never</span>;
   const instant = inOwnZone(at);
   return <TimeWithTip at={at} text={formatDay(instant)} tip={formatExact(instant)} isInTable />;
 }

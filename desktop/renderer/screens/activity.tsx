@@ -2,7 +2,7 @@ import { useMemo } from 'preact/hooks';
 import { type ActivityView, missingActorName } from '#contract/console/activity.ts';
 import type { SessionView } from '#contract/console/session.ts';
 import { csvFileName } from '#contract/files/csv.ts';
-import type { Failure, Result } from '../../ipc.ts';
+import type { Result } from '../../ipc.ts';
 import { type ScreenName, screensFor } from '../../screens.ts';
 import { DayRange } from '../components/dates.tsx';
 import { Copyable, Details, type Fact, Facts, NoDetails } from '../components/details.tsx';
@@ -30,6 +30,7 @@ import { formatAddress } from '../state/addresses.ts';
 import { listDays, ownZone } from '../state/clock.ts';
 import { day, defineFilters, text } from '../state/filters.ts';
 import { actionLabel, capitalized } from '../state/labels.ts';
+import { findById, mapped } from '../state/list.ts';
 import type { ScreenProps } from '../state/navigation.ts';
 
 type EventColumn = Column<ActivityEvent, string>;
@@ -181,11 +182,11 @@ export function Activity({ session, title }: ScreenProps) {
   );
 }
 
-async function findEvent(id: string): Promise<Result<ActivityEvent>> {
-  const page = await window.callkey.request('listActivity', { search: id });
-  if (!page.ok) return page;
-  const event = page.value.events.find((each) => each.id === id);
-  return event ? { ok: true, value: event } : { ok: false, failure: { ...notThere } };
+function findEvent(id: string): Promise<Result<ActivityEvent>> {
+  return findById(
+    mapped(window.callkey.request('listActivity', { search: id }), ({ events }) => events),
+    id,
+  );
 }
 
 /** Looks up what held before an event. Null if it isn't recorded, or further back than one would look for. */
@@ -208,8 +209,6 @@ async function findBefore(event: ActivityEvent): Promise<Result<{ before: string
 }
 
 const maxPagesBack = 5;
-
-const notThere: Failure = { kind: 'refused', code: 'not-found', detail: '', errors: [], retryAfterSeconds: null };
 
 type EventDetailsProps = { event: ActivityEvent; session: SessionView; onFilter: (subject: string) => void; onClose: () => void };
 

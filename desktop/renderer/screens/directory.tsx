@@ -16,7 +16,7 @@ import { formatAddress } from '../state/addresses.ts';
 import { lookUpChange, lookUpGone } from '../state/failure-text.ts';
 import { defineFilters, oneOf, text } from '../state/filters.ts';
 import { formatNumber } from '../state/format.ts';
-import { mapped } from '../state/list.ts';
+import { findById, mapped } from '../state/list.ts';
 import type { ScreenProps } from '../state/navigation.ts';
 
 type Kind = 'partner' | 'account' | 'campaign';
@@ -252,13 +252,11 @@ function matching(entries: readonly Entry[], search: string): Entry[] {
   return entries.filter(({ id, name }) => foldText(name).includes(foldText(query)) || id === query);
 }
 
-async function findEntry(kind: Kind, id: string): Promise<Result<Entry>> {
-  const found = await kinds[kind].list(null, { search: id, cursor: null });
-  const entry = found.ok ? found.value.entries.find((each) => each.id === id) : undefined;
-  if (!found.ok) return found;
-  return entry
-    ? { ok: true, value: entry }
-    : { ok: false, failure: { kind: 'refused', code: 'not-found', detail: '', errors: [], retryAfterSeconds: null } };
+function findEntry(kind: Kind, id: string): Promise<Result<Entry>> {
+  return findById(
+    mapped(kinds[kind].list(null, { search: id, cursor: null }), ({ entries }) => entries),
+    id,
+  );
 }
 
 type EntryColumn = Column<Entry, 'name' | 'account' | 'partner' | 'count'>;

@@ -30,15 +30,12 @@ export function canUseKeys({ viewer, tenancy }: SessionView): boolean {
 /** Whether the sign-in form offers other servers. */
 export const hasOtherServers = signal(false);
 
-const offeredCommands = computed((): Command[] => {
-  const now = session.value;
-  if (!now) return hasOtherServers.value && dialogCount.value === 0 ? ['switch-server'] : [];
-  if (now.passwordChangeDue || now.secondFactorDue || dialogCount.value > 0) return [];
-  const isStaff = now.viewer.userType === 'staff';
+/** The commands that a session offers while no dialog is open. */
+export function commandsFor(session: SessionView): Command[] {
   return [
-    ...screensFor(now.viewer).map(({ name }) => showCommand(name)),
-    ...(canUseKeys(now) ? (['new-api-key', 'which-key'] as const) : []),
-    ...(isStaff ? (['switch-tenancy'] as const) : []),
+    ...screensFor(session.viewer).map(({ name }) => showCommand(name)),
+    ...(canUseKeys(session) ? (['new-api-key', 'which-key'] as const) : []),
+    ...(session.viewer.userType === 'staff' ? (['switch-tenancy'] as const) : []),
     ...(window.callkey.capabilities.choosesServer ? (['switch-server'] as const) : []),
     'palette',
     'find',
@@ -47,6 +44,13 @@ const offeredCommands = computed((): Command[] => {
     'change-password',
     'sign-out',
   ];
+}
+
+const offeredCommands = computed((): Command[] => {
+  const now = session.value;
+  if (dialogCount.value > 0) return [];
+  if (!now) return hasOtherServers.value ? ['switch-server'] : [];
+  return now.passwordChangeDue || now.secondFactorDue ? [] : commandsFor(now);
 });
 
 /** Keeps the menu up to date. The page calls it once. */

@@ -54,6 +54,17 @@ export function parseTime(text: string): string | null {
   return hour < 24 || (hour === 24 && minute === '00') ? `${String(hour).padStart(2, '0')}:${minute}` : null;
 }
 
+export const dayMinutes = 24 * 60;
+
+export function toMinutes(time: string): number {
+  return Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
+}
+
+export function formatMinutes(minutes: number): string {
+  const pad = (count: number) => String(count).padStart(2, '0');
+  return `${pad(Math.floor(minutes / 60))}:${pad(minutes % 60)}`;
+}
+
 /** @property from the first day @property to the last day. Both are empty for any day */
 export type Range = { from: string; to: string };
 

@@ -1,4 +1,4 @@
-import type { Failure, Result } from '../../ipc.ts';
+import { type Failure, type Result, refusal } from '../../ipc.ts';
 import { pluralize } from './format.ts';
 
 export function describeFailure(failure: Failure): string {
@@ -37,13 +37,7 @@ export async function lookUpChange<Value>(reading: Promise<Result<Value>>, isDon
 }
 
 /** Said if an action wasn't done, and its response was lost. */
-export const notDone: Failure = {
-  kind: 'refused',
-  code: 'unavailable',
-  detail: 'The connection was lost, and the server hasn’t done this. Try again.',
-  errors: [],
-  retryAfterSeconds: null,
-};
+export const notDone = refusal('unavailable', 'The connection was lost, and the server hasn’t done this. Try again.');
 
 /** Whether something doesn't exist, or the viewer doesn't have access to it. */
 export function isNotFound(failure: Failure): boolean {

@@ -1,5 +1,3 @@
-export { callStateLabels } from '#contract/calls/states.ts';
-
 import type { AnsweredBy } from '#contract/calls/dialer.ts';
 import type { CallState } from '#contract/calls/states.ts';
 import type { UserType } from '#contract/console/common.ts';

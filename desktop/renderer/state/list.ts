@@ -1,5 +1,5 @@
 import { type Signal, signal } from '@preact/signals';
-import type { Failure, Result } from '../../ipc.ts';
+import { type Failure, type Result, refusal } from '../../ipc.ts';
 import { handleSessionFailure } from './session.ts';
 
 /**
@@ -149,4 +149,12 @@ function joinArrays<View>(view: View, next: View): View {
 export async function mapped<Value, Mapped>(result: Promise<Result<Value>>, map: (value: Value) => Mapped): Promise<Result<Mapped>> {
   const settled = await result;
   return settled.ok ? { ok: true, value: map(settled.value) } : settled;
+}
+
+/** Returns the row with an ID from a list that was searched for it. */
+export async function findById<Row extends { id: string }>(searching: Promise<Result<readonly Row[]>>, id: string): Promise<Result<Row>> {
+  const rows = await searching;
+  if (!rows.ok) return rows;
+  const row = rows.value.find((each) => each.id === id);
+  return row ? { ok: true, value: row } : { ok: false, failure: refusal('not-found', '') };
 }

@@ -3,7 +3,7 @@ import { findPhoneColumns } from '#contract/files/table.ts';
 import { openText, toTextFile, UnreadableFile } from '#contract/files/text-file.ts';
 import { maxAddedNumbers } from '#contract/protection/do-not-call.ts';
 import type { AddedNumbersView } from '#contract/protection/protection.ts';
-import type { Failure, Result } from '../../ipc.ts';
+import { type Failure, type Result, refusal } from '../../ipc.ts';
 import { pluralize } from './format.ts';
 
 /** A number as it's written. */
@@ -154,7 +154,7 @@ function describeProblems(problems: readonly Problem[]): string {
 
 function toFailure(problems: readonly Problem[]): Failure {
   const message = problems.length > 0 ? describeProblems(problems) : 'Enter a phone number.';
-  return { kind: 'refused', code: 'invalid', detail: message, errors: [{ path: 'phones', message }], retryAfterSeconds: null };
+  return refusal('invalid', message, [{ path: 'phones', message }]);
 }
 
 /** Says what was added, how many numbers aren't valid, and which calls can no longer be stopped. */

@@ -4,10 +4,8 @@ import type { ContactLimits, Pace, StopView } from '#contract/protection/dialing
 import { doNotCallReasonLabels } from '#contract/protection/do-not-call.ts';
 import { restrictedKindNames } from '#contract/protection/numbers.ts';
 import type { CheckedNumberView, CheckReason } from '#contract/protection/protection.ts';
-import { isDay } from './days.ts';
+import { dayMinutes, formatMinutes, isDay, toMinutes } from './days.ts';
 import { formatDay, formatIsoDay, formatMinute, formatNumber, pluralize } from './format.ts';
-
-export const dayMinutes = 24 * 60;
 
 /** A part of a local day, in minutes since midnight. */
 export type Window = { from: number; to: number };
@@ -57,19 +55,10 @@ function mergeWindows(rules: readonly HoursRule[]): Window[] {
   return merged;
 }
 
-function toMinutes(time: string): number {
-  return Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
-}
-
 /** Describes windows: "09:00–13:00, 14:00–20:00". */
 export function formatWindows(windows: readonly Window[]): string {
   if (windows.length === 0) return 'Closed';
   return windows.map(({ from, to }) => `${formatMinutes(from)}–${formatMinutes(to)}`).join(', ');
-}
-
-function formatMinutes(minutes: number): string {
-  const pad = (count: number) => String(count).padStart(2, '0');
-  return `${pad(Math.floor(minutes / 60))}:${pad(minutes % 60)}`;
 }
 
 const shownPrefixes = 6;

@@ -1,7 +1,16 @@
 import { computed, effect, signal } from '@preact/signals';
 import type { SessionView } from '#contract/console/session.ts';
 import type { SignInResult } from '#contract/console/sign-in.ts';
-import type { Failure, ProviderSignIn, RequestInput, Result, SignIn, SignInAnswer, StartupState } from '../../ipc.ts';
+import {
+  type Failure,
+  type ProviderSignIn,
+  type RequestInput,
+  type Result,
+  refusal,
+  type SignIn,
+  type SignInAnswer,
+  type StartupState,
+} from '../../ipc.ts';
 import { readTypedAddress } from '../../server-address.ts';
 import { announce, dismissAnnouncement, warn } from './announcement.ts';
 import { isTransient } from './failure-text.ts';
@@ -84,14 +93,8 @@ export async function handleSessionFailure<Value>(answer: Promise<Result<Value>>
   return result;
 }
 
-/** Shown if the main process threw an error. Such an error isn't about a field, so `errors` is empty. */
-const consoleFailed: Failure = {
-  kind: 'refused',
-  code: 'internal',
-  detail: 'Something went wrong in the console. Try again. If that doesn’t help, restart it.',
-  errors: [],
-  retryAfterSeconds: null,
-};
+/** Shown if the main process threw an error. */
+const consoleFailed = refusal('internal', 'Something went wrong in the console. Try again. If that doesn’t help, restart it.');
 
 /** Used if the main process can't read its settings. The user then signs in as at the first start. */
 const emptyStartupState: StartupState = {

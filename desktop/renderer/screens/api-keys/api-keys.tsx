@@ -399,12 +399,7 @@ function columnsFor(owners: ReadonlyMap<string, string>, shared: ReadonlySet<str
           },
         ] satisfies Column<ApiKeyView, KeyColumn>[])),
     { name: 'created', label: 'Created', width: 'day', cell: ({ createdAt }) => <Day at={createdAt} /> },
-    {
-      name: 'used',
-      label: 'Last used',
-      width: 'day',
-      cell: ({ lastUsedAt }) => (lastUsedAt === null ? <span class="faint">Never</span> : <Day at={lastUsedAt} />),
-    },
+    { name: 'used', label: 'Last used', width: 'day', cell: ({ lastUsedAt }) => <Day at={lastUsedAt} /> },
     { name: 'expiry', label: 'Expiry', width: 'end', cell: (key) => <Expiry apiKey={key} isInTable /> },
   ];
 }

@@ -208,7 +208,7 @@ function KeyTable({ apiKeys }: { apiKeys: readonly ApiKeyView[] }) {
             ]
           : []),
         <Day key="created" at={createdAt} />,
-        lastUsedAt === null ? <span class="faint">Never</span> : <Day at={lastUsedAt} />,
+        <Day key="used" at={lastUsedAt} />,
         expiresAt === null ? <span class="faint">No expiration</span> : <ExpiryDay at={expiresAt} zone={expiryTimeZone} />,
       ])}
     />

@@ -1,7 +1,7 @@
 import type { CallDetailsView, CallView } from '#contract/console/calls.ts';
 import { OwnerTag } from '../../components/api-key.tsx';
 import { CallBadge } from '../../components/call.tsx';
-import { Copyable, Details, type Fact, Facts, hasValue, NoDetails } from '../../components/details.tsx';
+import { Copyable, Details, type Fact, FactSection, Facts, NoDetails } from '../../components/details.tsx';
 import { Loadable, useList } from '../../components/list.tsx';
 import { Moment } from '../../components/time.tsx';
 import { formatAddress } from '../../state/addresses.ts';
@@ -31,8 +31,8 @@ export function CallDetails({ campaignId, contactId, listed, onClose }: CallDeta
       <Loadable list={list} noun="details">
         {(view) => (
           <>
-            <Dialing view={view} />
-            <Variables view={view} />
+            <FactSection title="Dialing" facts={buildDialingFacts(view)} />
+            <FactSection title="Variables" facts={Object.entries(view.variables ?? {})} />
           </>
         )}
       </Loadable>
@@ -77,9 +77,9 @@ function buildFacts(call: CallView): Fact[] {
   ];
 }
 
-function Dialing({ view }: { view: CallDetailsView }) {
+function buildDialingFacts(view: CallDetailsView): Fact[] {
   const { notBefore, notAfter, timeZone, attempts, firstAttemptAt, nextAttemptAt, toldLateAt } = view;
-  const facts: Fact[] = [
+  return [
     ['Not before', notBefore && <Moment key="before" at={notBefore} />],
     ['Not after', notAfter && <Moment key="after" at={notAfter} />],
     ['Time zone', timeZone],
@@ -88,22 +88,4 @@ function Dialing({ view }: { view: CallDetailsView }) {
     ['Next attempt', nextAttemptAt && <Moment key="next" at={nextAttemptAt} />],
     ['Reported late', toldLateAt && <Moment key="late" at={toldLateAt} />],
   ];
-  if (!facts.some(hasValue)) return null;
-  return (
-    <section>
-      <h3>Dialing</h3>
-      <Facts facts={facts} />
-    </section>
-  );
-}
-
-function Variables({ view: { variables } }: { view: CallDetailsView }) {
-  const facts = Object.entries(variables ?? {});
-  if (facts.length === 0) return null;
-  return (
-    <section>
-      <h3>Variables</h3>
-      <Facts facts={facts} />
-    </section>
-  );
 }

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
-import { type CallState, callStates } from '#contract/calls/states.ts';
+import { type CallState, callStateLabels, callStates } from '#contract/calls/states.ts';
 import type { AllCallsSummaryView, CallsSummaryView, CallsView, CallView, DialerTroubleView } from '#contract/console/calls.ts';
 import type { CampaignsView } from '#contract/console/directory.ts';
 import { csvFileName } from '#contract/files/csv.ts';
@@ -37,7 +37,6 @@ import { callDurationMs, combineCampaigns, describeState, outcomeGroups, outcome
 import { firstChartDay, listDays, ownZone } from '../../state/clock.ts';
 import { day, defineFilters, oneOf, sortBy, text } from '../../state/filters.ts';
 import { formatDuration, formatNumber, pluralize, type Sort, sortAfterPress, sorted } from '../../state/format.ts';
-import { callStateLabels } from '../../state/labels.ts';
 import { type ScreenProps, scrollToTop } from '../../state/navigation.ts';
 import { session } from '../../state/session.ts';
 import { CallDetails } from './call-details.tsx';

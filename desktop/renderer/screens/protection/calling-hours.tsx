@@ -10,12 +10,11 @@ import { Icon } from '../../components/icons.tsx';
 import { Empty, useList } from '../../components/list.tsx';
 import { ListPage } from '../../components/page.tsx';
 import { announce } from '../../state/announcement.ts';
-import { isDay, today } from '../../state/days.ts';
+import { dayMinutes, isDay, today } from '../../state/days.ts';
 import { isConflict, lookUpChange } from '../../state/failure-text.ts';
 import type { List } from '../../state/list.ts';
 import {
   dayLabels,
-  dayMinutes,
   describeDates,
   describePrefixes,
   formatWindows,

@@ -192,12 +192,7 @@ const columns: readonly EntryColumn[] = [
   { name: 'scope', label: 'For', width: 'text', needs: 'medium', cell: ({ scope }) => <Clip>{describeScope(scope)}</Clip> },
   { name: 'by', label: 'Added by', width: 'key', needs: 'wide', cell: (entry) => <Clip>{describeSource(entry)}</Clip> },
   { name: 'added', label: 'Added', width: 'day', cell: ({ createdAt }) => <Day at={createdAt} /> },
-  {
-    name: 'ends',
-    label: 'Ends',
-    width: 'day',
-    cell: ({ endsAt }) => (endsAt === null ? <span class="faint">Never</span> : <Day at={endsAt} />),
-  },
+  { name: 'ends', label: 'Ends', width: 'day', cell: ({ endsAt }) => <Day at={endsAt} /> },
 ];
 
 const sortValues: Readonly<Record<EntryColumn['name'], (entry: DoNotCallEntryView) => SortValue>> = {

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { encodeQR } from 'qr';
 import type { EnrolledSecondFactorView, SessionView } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
@@ -10,7 +10,7 @@ import { CloseAction, Dialog } from '../../components/dialog.tsx';
 import { CodeField, Form, FormActions, FormError, TextField } from '../../components/form.tsx';
 import { Mark } from '../../components/icons.tsx';
 import { useList } from '../../components/list.tsx';
-import { OneTimeSecret, ProtectionHint, SecretDialog, useVisibleSecret } from '../../components/secret.tsx';
+import { OneTimeSecret, ProtectionHint, SecretDialog, useCloseCommand, useVisibleSecret } from '../../components/secret.tsx';
 import { announce } from '../../state/announcement.ts';
 import { useIgnoredCommands } from '../../state/commands.ts';
 import { lookUpGone } from '../../state/failure-text.ts';
@@ -264,7 +264,8 @@ type AppStepProps = StepProps<OneTimeSecret> & { enrolled: EnrolledSecondFactorV
 /** Shows the secret until the app's first code confirms it. */
 function AppStep({ enrolled: { secret, uri }, cancel, onCancel, onDone }: AppStepProps) {
   const [code, setCode] = useState('');
-  useCloseWithoutAsking();
+  // Nothing is lost, because the secret hasn't taken effect yet.
+  useCloseCommand(() => void window.callkey.closeWindow());
   useVisibleSecret();
   return (
     <Form
@@ -285,17 +286,6 @@ function AppStep({ enrolled: { secret, uri }, cancel, onCancel, onDone }: AppSte
       <FormError />
       <FormActions verb="Turn on" verbing="Checking…" cancel={cancel} onCancel={onCancel} />
     </Form>
-  );
-}
-
-/** Lets the window close without asking. Nothing is lost, because the secret hasn't taken effect yet. */
-function useCloseWithoutAsking(): void {
-  useEffect(
-    () =>
-      window.callkey.onCommand((command) => {
-        if (command === 'close') void window.callkey.closeWindow();
-      }),
-    [],
   );
 }
 

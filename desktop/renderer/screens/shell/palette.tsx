@@ -4,13 +4,13 @@ import { foldText } from '#contract/text/text.ts';
 import type { Command } from '../../../ipc.ts';
 import { screensFor, showCommand } from '../../../screens.ts';
 import { isLink } from '../../../server-address.ts';
-import { type Option, Picker } from '../../components/choose.tsx';
+import { findCustomers, type Option, Picker } from '../../components/choose.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { useFound, useList } from '../../components/list.tsx';
 import { formatAddress, openLink } from '../../state/addresses.ts';
 import { warn } from '../../state/announcement.ts';
 import { ownZone } from '../../state/clock.ts';
-import { canUseKeys } from '../../state/commands.ts';
+import { commandsFor } from '../../state/commands.ts';
 import { describeFailure } from '../../state/failure-text.ts';
 import { serverHost, tenancyName } from '../../state/labels.ts';
 import { leaveForms, showKey } from '../../state/navigation.ts';
@@ -86,23 +86,20 @@ async function followLink(link: string): Promise<void> {
   else warn(describeFailure(target.failure));
 }
 
+const commandNames: Readonly<Partial<Record<Command, string>>> = {
+  'new-api-key': 'Create API key',
+  'which-key': 'Which key is this?',
+  'switch-tenancy': 'Switch account or partner',
+  'switch-server': 'Switch server',
+  help: 'Help and keyboard shortcuts',
+  'change-password': 'Change password',
+  'sign-out': 'Sign out',
+};
+
 function commandOptions(session: SessionView): Option[] {
-  const { userType } = session.viewer;
-  const screens = screensFor(session.viewer).map(({ name, label }): [Command, string, string] => [showCommand(name), label, 'Screen']);
-  const commands: [Command, string, string][] = [
-    ...(canUseKeys(session)
-      ? ([
-          ['new-api-key', 'Create API key', ''],
-          ['which-key', 'Which key is this?', ''],
-        ] as const)
-      : []),
-    ...(userType === 'staff' ? ([['switch-tenancy', 'Switch account or partner', '']] as const) : []),
-    ...(window.callkey.capabilities.choosesServer ? ([['switch-server', 'Switch server', '']] as const) : []),
-    ['help', 'Help and keyboard shortcuts', ''],
-    ['change-password', 'Change password', ''],
-    ['sign-out', 'Sign out', ''],
-  ].map(([id, name, caption]) => [id, name, caption] as [Command, string, string]);
-  return [...screens, ...commands].map(([id, name, caption]) => ({ id, name, caption }));
+  const screens = screensFor(session.viewer).map(({ name, label }) => ({ id: showCommand(name), name: label, caption: 'Screen' }));
+  const commands = commandsFor(session).map((id) => ({ id, name: commandNames[id] ?? '', caption: '' }));
+  return [...screens, ...commands.filter(({ name }) => name !== '')];
 }
 
 /** An option that opens an address of the console. */
@@ -120,7 +117,7 @@ async function findAnything(session: SessionView, search: string): Promise<{ ok:
     isId ? findKey(search) : [],
     seesUsers ? (isId ? findUser(search) : findUsers(search)) : [],
     findCampaigns(search),
-    session.viewer.userType === 'staff' ? findCustomers(search) : [],
+    session.viewer.userType === 'staff' ? findAnyCustomers(search) : [],
   ]);
   return { ok: true, value: results.flat() };
 }
@@ -146,15 +143,13 @@ function toUser({ id, name, email }: { id: string; name: string; email: string }
   return { id: `user:${id}`, name, caption: `User · ${email}`, address: formatAddress('users', { open: id }) };
 }
 
-/** Finds accounts and partners everywhere, so that staff get from one customer to another. */
-async function findCustomers(search: string): Promise<Destination[]> {
-  const result = await window.callkey.request('searchTenancies', { search });
+/** So that staff get from one customer to another. */
+async function findAnyCustomers(search: string): Promise<Destination[]> {
+  const result = await findCustomers(search);
   if (!result.ok) return [];
-  return result.value.tenancies.slice(0, shown).map((tenancy) => {
-    const { kind, id, name, partnerName = '' } = tenancy;
-    const caption = kind === 'partner' ? 'Partner' : `Account · ${partnerName}`;
-    return { id: `${kind}:${id}`, name, caption, address: formatAddress('api-keys', null, { kind, id }) };
-  });
+  return result.value.options
+    .slice(0, shown)
+    .map(({ tenancy, ...option }) => ({ ...option, address: formatAddress('api-keys', null, tenancy) }));
 }
 
 async function findCampaigns(search: string): Promise<Destination[]> {

@@ -2,12 +2,11 @@ import type { ComponentType } from 'preact';
 import { useCallback, useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import type { Setup } from '#contract/console/directory.ts';
 import type { SessionView } from '#contract/console/session.ts';
-import { limits } from '#contract/limits.ts';
 import type { StopsView } from '#contract/protection/dialing.ts';
 import type { Command, RequestInput, Result } from '../../../ipc.ts';
 import { isShowCommand, type ScreenName, type ShowCommand, screens, screensFor, shortcutAt, showCommand } from '../../../screens.ts';
 import { ReferenceLink } from '../../components/api-key.tsx';
-import { PickerDialog } from '../../components/choose.tsx';
+import { findCustomers, PickerDialog } from '../../components/choose.tsx';
 import { Facts } from '../../components/details.tsx';
 import { CloseAction, Dialog } from '../../components/dialog.tsx';
 import { Form, FormError, SelectField, SubmitButton, TextField, useAction } from '../../components/form.tsx';
@@ -28,7 +27,6 @@ import {
   userTypeLabels,
   windowTitle,
 } from '../../state/labels.ts';
-import { mapped } from '../../state/list.ts';
 import {
   arrivals,
   dialogCount,
@@ -422,7 +420,7 @@ function TenancySwitcher({ session, onClose }: { session: SessionView; onClose: 
       label="Find an account or partner"
       listLabel="Accounts and partners"
       placeholder="Type a name"
-      find={findTenancies}
+      find={findCustomers}
       empty="There are no accounts yet. Create them in Directory."
       onChoose={({ tenancy: { kind, id } }) => select({ kind, id })}
       isBusy={isBusy}
@@ -436,16 +434,6 @@ function TenancySwitcher({ session, onClose }: { session: SessionView; onClose: 
       )}
     </PickerDialog>
   );
-}
-
-function findTenancies(search: string) {
-  return mapped(window.callkey.request('searchTenancies', { search }), ({ tenancies }) => ({
-    options: tenancies.map((tenancy) => {
-      const { kind, id, name, partnerName = '' } = tenancy;
-      return { id: `${kind}:${id}`, name, caption: kind === 'partner' ? 'Partner' : `Account · ${partnerName}`, tenancy };
-    }),
-    isAll: tenancies.length < limits.tenancies,
-  }));
 }
 
 const prefilled: Setup = { partner: 'My organization', account: 'My account', campaign: 'My first campaign' };

@@ -259,12 +259,7 @@ const columnsFor = (session: SessionView): Column<UserView, UserColumn>[] => [
     cell: (user) => formatPlace(user, session) && <Clip>{formatPlace(user, session)}</Clip>,
   },
   { name: 'keys', label: 'Keys', width: 'number', cell: ({ apiKeys }) => formatNumber(apiKeys) },
-  {
-    name: 'seen',
-    label: 'Last sign-in',
-    width: 'day',
-    cell: ({ lastSignInAt }) => (lastSignInAt === null ? <span class="faint">Never</span> : <Day at={lastSignInAt} />),
-  },
+  { name: 'seen', label: 'Last sign-in', width: 'day', cell: ({ lastSignInAt }) => <Day at={lastSignInAt} /> },
 ];
 
 type UserDetailsProps = {
