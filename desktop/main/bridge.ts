@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { FileHandle } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { shell } from 'electron';
 import type { SignInOptions } from '#contract/console/sign-in.ts';
@@ -141,6 +142,17 @@ export function createBridge(deps: BridgeDeps): BridgeFunctions {
 
   const chooseFile = (name: string) => window.chooseFile(nameExport(name, new URL(servers.current.address).host));
 
+  async function saveText(choosing: Promise<string | null>, text: string, mode?: number): Promise<Result<true | null>> {
+    const path = await choosing;
+    if (path === null) return { ok: true, value: null };
+    const write = async (file: FileHandle) => {
+      if (mode !== undefined) await file.chmod(mode);
+      await file.writeFile(text);
+      return true as const;
+    };
+    return saveChosen(path, write, mode);
+  }
+
   const guard = {
     begin: () => window.setSecretVisible(true),
     show(secret: string, subject: SecretSubject | null) {
@@ -250,24 +262,8 @@ export function createBridge(deps: BridgeDeps): BridgeFunctions {
     copySecret: async (secret) => clipboard.copy(secret),
     holdsSecret: () => clipboard.holdsSecret(),
     copyText: (text) => clipboard.copyText(text),
-    async saveFile({ name, text }) {
-      const path = await chooseFile(name);
-      if (path === null) return { ok: true, value: null };
-      return saveChosen(path, (file) => file.writeFile(text).then(() => true as const));
-    },
-    async saveSecret({ name, text }) {
-      const path = await window.chooseFile(name, []);
-      if (path === null) return { ok: true, value: null };
-      return saveChosen(
-        path,
-        (file) =>
-          file
-            .chmod(0o600)
-            .then(() => file.writeFile(text))
-            .then(() => true as const),
-        0o600,
-      );
-    },
+    saveFile: ({ name, text }) => saveText(chooseFile(name), text),
+    saveSecret: ({ name, text }) => saveText(window.chooseFile(name, []), text, 0o600),
     async saveExport(request) {
       exporting.abort();
       exporting = new AbortController();

@@ -216,7 +216,7 @@ function EventDetails({ event, session, onFilter, onClose }: EventDetailsProps) 
   const { id, at, actor, action, subject, address, detail } = event;
   const seesUsers = screensFor(session.viewer).some(({ name }) => name === 'users');
   const target = subjectAddress(event, session);
-  const noun = capitalized(subjectNouns[subject.kind] ?? subject.kind);
+  const noun = subjectNouns[subject.kind] ?? subject.kind;
   const person = actor && <bdi>{actor.name}</bdi>;
   const replaces = replacesDetail(event);
   const { view: earlier } = useList({ key: `before/${id}`, every: null, load: replaces ? () => findBefore(event) : null }).state.value;
@@ -226,7 +226,7 @@ function EventDetails({ event, session, onFilter, onClose }: EventDetailsProps) 
       <div class="row">
         {target !== null && (
           <a class="button" href={target}>
-            Show the {subjectNouns[subject.kind]}
+            Show the {noun}
           </a>
         )}
         {subject.kind === 'api-key' && (
@@ -258,8 +258,8 @@ function EventDetails({ event, session, onFilter, onClose }: EventDetailsProps) 
           ['From', addressLabel(address)],
           ...(replaces && earlier ? [showText('Before', earlier.before ?? 'not recorded')] : []),
           ...(detail === undefined ? [] : [showText(replaces ? 'After' : 'Detail', detail)]),
-          [noun, <bdi key="subject">{describeSubject(action, subject.name)}</bdi>],
-          [`${noun} ID`, <Copyable key="id" text={subject.id} noun="ID" />],
+          [capitalized(noun), <bdi key="subject">{describeSubject(action, subject.name)}</bdi>],
+          [`${capitalized(noun)} ID`, <Copyable key="id" text={subject.id} noun="ID" />],
           ['Event ID', <Copyable key="event" text={id} noun="event ID" />],
         ]}
       />
@@ -267,17 +267,8 @@ function EventDetails({ event, session, onFilter, onClose }: EventDetailsProps) 
   );
 }
 
-/** What the subject of an event is. Only those with a screen are linked. */
-const subjectNouns: Readonly<Record<string, string>> = {
-  'api-key': 'API key',
-  user: 'user',
-  session: 'user',
-  campaign: 'campaign',
-  account: 'account',
-  partner: 'partner',
-  list: 'list',
-  server: 'server',
-};
+/** What to call the subject of an event, if not like its kind. */
+const subjectNouns: Readonly<Record<string, string>> = { 'api-key': 'API key', session: 'user' };
 
 /** Returns the address of what an event is about, even if it's gone: its place then says who ended it. Null if it has none. */
 function subjectAddress({ subject: { kind, id } }: ActivityEvent, { viewer }: SessionView): string | null {

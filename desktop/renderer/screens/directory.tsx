@@ -16,6 +16,7 @@ import { formatAddress } from '../state/addresses.ts';
 import { lookUpChange, lookUpGone } from '../state/failure-text.ts';
 import { defineFilters, oneOf, text } from '../state/filters.ts';
 import { formatNumber } from '../state/format.ts';
+import { capitalized } from '../state/labels.ts';
 import { findById, mapped } from '../state/list.ts';
 import type { ScreenProps } from '../state/navigation.ts';
 
@@ -29,23 +30,19 @@ type EntriesView = { entries: Entry[]; nextCursor: string | null };
  * @property parent the ID of the partner or account whose accounts or campaigns are shown; empty for all
  * @property open the ID of the entry whose details are shown
  */
-type Filters = { kind: Kind | ''; open: string; parent: string; search: string };
-
-const screenFilters = defineFilters<Filters>('directory', ['kind', 'open'], {
+const screenFilters = defineFilters('directory', ['kind', 'open'], {
   kind: oneOf(['partner', 'account', 'campaign', ''], ''),
   open: text(),
   parent: text(),
   search: text(),
 });
+type Filters = typeof screenFilters.initial;
 
 /**
  * @property parent the kind of entry that contains it, and `child` the kind that it contains
  * @property list takes the ID of the parent whose entries are listed; null for all
  */
 type KindRules = {
-  singular: string;
-  plural: string;
-  noun: string;
   parent: Exclude<Kind, 'campaign'> | null;
   child: Kind | null;
   why: string;
@@ -57,9 +54,6 @@ type KindRules = {
 
 const kinds: Readonly<Record<Kind, KindRules>> = {
   partner: {
-    singular: 'Partner',
-    plural: 'Partners',
-    noun: 'partner',
     parent: null,
     child: 'account',
     why: 'A partner has accounts, and users who manage them.',
@@ -73,9 +67,6 @@ const kinds: Readonly<Record<Kind, KindRules>> = {
     delete: (id) => window.callkey.request('deletePartner', { id }),
   },
   account: {
-    singular: 'Account',
-    plural: 'Accounts',
-    noun: 'account',
     parent: 'partner',
     child: 'campaign',
     why: 'An account has campaigns. Its API keys can’t be used for other accounts.',
@@ -90,9 +81,6 @@ const kinds: Readonly<Record<Kind, KindRules>> = {
     delete: (id) => window.callkey.request('deleteAccount', { id }),
   },
   campaign: {
-    singular: 'Campaign',
-    plural: 'Campaigns',
-    noun: 'campaign',
     parent: 'account',
     child: null,
     why: 'API keys place calls in campaigns.',
@@ -128,7 +116,7 @@ export function Directory({ session, title }: ScreenProps) {
   const [filters, change] = useFilters(screenFilters);
   const { parent, search } = filters;
   const kind = offered.find((each) => each === filters.kind) ?? offered[0] ?? 'account';
-  const { singular, plural, noun, why } = kinds[kind];
+  const plural = `${kind}s`;
   const { list, isWhole } = useSearchedList({
     key: `directory/${kind}/${parent}`,
     search: search.trim(),
@@ -149,7 +137,7 @@ export function Directory({ session, title }: ScreenProps) {
         title={title}
         actions={
           <button type="button" class="primary" onClick={() => open({ name: 'create' })}>
-            <Icon name="plus" /> Create {noun}
+            <Icon name="plus" /> Create {kind}
           </button>
         }
         head={
@@ -158,13 +146,13 @@ export function Directory({ session, title }: ScreenProps) {
             <FilterSelect
               label="Show"
               value={kind}
-              options={offered.map((name) => [name, kinds[name].plural])}
+              options={offered.map((name) => [name, capitalized(`${name}s`)])}
               onChange={(chosen) => show({ kind: chosen, parent: '', search: '' })}
             />
             {parentEntry && (
               <button type="button" class="clip" onClick={() => show({ parent: '' })}>
                 In <bdi>{parentEntry.name}</bdi> <Icon name="close" />
-                <span class="visually-hidden">Show all {noun}s</span>
+                <span class="visually-hidden">Show all {plural}</span>
               </button>
             )}
           </search>
@@ -182,13 +170,13 @@ export function Directory({ session, title }: ScreenProps) {
           )
         }
         list={list}
-        foot={<Count list={list} count={matches.length} noun={noun} />}
-        noun={plural.toLowerCase()}
+        foot={<Count list={list} count={matches.length} noun={kind} />}
+        noun={plural}
       >
         {() =>
           matches.length > 0 ? (
             <DataTable
-              label={plural}
+              label={capitalized(plural)}
               columns={columns[kind]}
               rows={matches}
               getId={({ id }) => id}
@@ -198,11 +186,11 @@ export function Directory({ session, title }: ScreenProps) {
               onOpen={({ id }) => change({ kind, open: id })}
             />
           ) : search.trim() === '' ? (
-            <Empty title={`No ${noun}s yet`}>
-              <p>{why}</p>
+            <Empty title={`No ${plural} yet`}>
+              <p>{kinds[kind].why}</p>
             </Empty>
           ) : (
-            <Empty title={`No matching ${noun}s`} />
+            <Empty title={`No matching ${plural}`} />
           )
         }
       </ListPage>
@@ -212,29 +200,29 @@ export function Directory({ session, title }: ScreenProps) {
           parent={parentEntry}
           session={session}
           onClose={close}
-          onCreated={({ name }) => void done(`${singular} ${name} was created.`)}
+          onCreated={({ name }) => void done(`${capitalized(kind)} ${name} was created.`)}
         />
       )}
       {dialog?.name === 'rename' && (
-        <RenameEntry entry={dialog.entry} onClose={close} onRenamed={({ name }) => void done(`${singular} renamed to ${name}.`)} />
+        <RenameEntry entry={dialog.entry} onClose={close} onRenamed={({ name }) => void done(`${capitalized(kind)} renamed to ${name}.`)} />
       )}
       {dialog?.name === 'delete' && (
         // The core refuses if something belongs to the entry, and says what.
         <Confirm
-          title={`Delete ${noun}?`}
+          title={`Delete ${kind}?`}
           lead={
             <>
               <strong>{dialog.entry.name}</strong> will be deleted permanently. Nothing may belong to it anymore.
             </>
           }
-          verb={`Delete ${noun}`}
+          verb={`Delete ${kind}`}
           verbing="Deleting…"
           asksCode={false}
           act={() => kinds[kind].delete(dialog.entry.id)}
           lookUp={() => lookUpGone(findEntry(kind, dialog.entry.id))}
           onDone={() => {
             change({ open: '' });
-            void done(`${singular} ${dialog.entry.name} was deleted.`);
+            void done(`${capitalized(kind)} ${dialog.entry.name} was deleted.`);
           }}
           onClose={close}
         />
@@ -289,14 +277,14 @@ type EntryDetailsProps = {
 
 function EntryDetails({ entry, session, onRename, onDelete, onShow, onClose }: EntryDetailsProps) {
   const { kind, id, name, partner, account, count } = entry;
-  const { singular, child } = kinds[kind];
+  const { child } = kinds[kind];
   return (
-    <Details title={name} rowId={id} badge={<span class="badge">{singular}</span>} onClose={onClose}>
+    <Details title={name} rowId={id} badge={<span class="badge">{capitalized(kind)}</span>} onClose={onClose}>
       <div class="row">
         <OpenLink entry={entry} isStaff={session.viewer.userType === 'staff'} />
         {child && (
           <button type="button" onClick={() => onShow(child)}>
-            Show {kinds[child].noun}s
+            Show {child}s
           </button>
         )}
         <button type="button" onClick={onRename}>
@@ -311,7 +299,7 @@ function EntryDetails({ entry, session, onRename, onDelete, onShow, onClose }: E
           ['ID', <Copyable key="id" text={id} noun="ID" />],
           ['Account', account && <bdi key="account">{account.name}</bdi>],
           ['Partner', partner && <bdi key="partner">{partner.name}</bdi>],
-          [child ? kinds[child].plural : '', child && count !== null && formatNumber(count)],
+          [child ? capitalized(`${child}s`) : '', child && count !== null && formatNumber(count)],
         ]}
       />
     </Details>
@@ -340,7 +328,7 @@ type CreateEntryProps = {
 };
 
 function CreateEntry({ kind, parent, session, onCreated, onClose }: CreateEntryProps) {
-  const { noun, parent: parentKind } = kinds[kind];
+  const { parent: parentKind } = kinds[kind];
   // A partner user has only one partner, and doesn't need to choose it.
   const own = kind === 'account' && session.viewer.partner ? session.viewer.partner : parent;
   const [name, setName] = useState('');
@@ -350,7 +338,7 @@ function CreateEntry({ kind, parent, session, onCreated, onClose }: CreateEntryP
   const parentId = (own ?? chosen)?.id ?? '';
   return (
     <FormDialog
-      title={`Create ${noun}`}
+      title={`Create ${kind}`}
       act={() => kinds[kind].create(name, parentId)}
       onDone={onCreated}
       onLost={() => setLost(lost + 1)}
@@ -362,7 +350,7 @@ function CreateEntry({ kind, parent, session, onCreated, onClose }: CreateEntryP
       {parentKind && own === null && (
         <ChooseField
           name={`${parentKind}Id`}
-          label={kinds[parentKind].singular}
+          label={capitalized(parentKind)}
           noun={parentKind}
           find={(search) => findParents(parentKind, search)}
           chosen={chosen}
@@ -385,7 +373,7 @@ function RenameEntry({ entry: { kind, id, name: current, partner, account }, onR
   const [name, setName] = useState(current);
   return (
     <FormDialog
-      title={`Rename ${kinds[kind].noun}`}
+      title={`Rename ${kind}`}
       act={() => kinds[kind].rename(id, name)}
       lookUp={() => lookUpChange(findEntry(kind, id), (found) => found.name === name.trim())}
       onDone={onRenamed}
@@ -405,7 +393,7 @@ function NameField({ kind, parentId, searchKey = '', id = '', value, onInput }: 
   const find = (search: string) =>
     mapped(kinds[kind].list(parentId === '' ? null : parentId, { search, cursor: null }), ({ entries }) => entries);
   const isTaken = useIsTaken(value, find, searchKey, id);
-  const warning = isTaken ? `${kinds[kind].singular} ${value.trim()} already exists.` : null;
+  const warning = isTaken ? `${capitalized(kind)} ${value.trim()} already exists.` : null;
   return <TextField name="name" label="Name" warning={warning} value={value} onInput={onInput} autofocus />;
 }
 

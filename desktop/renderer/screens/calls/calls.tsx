@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
-import { type CallState, callStateLabels, callStates } from '#contract/calls/states.ts';
+import { callStateLabels, callStates } from '#contract/calls/states.ts';
 import type { AllCallsSummaryView, CallsSummaryView, CallsView, CallView, DialerTroubleView } from '#contract/console/calls.ts';
 import type { CampaignsView } from '#contract/console/directory.ts';
 import { csvFileName } from '#contract/files/csv.ts';
@@ -41,39 +41,25 @@ import { type ScreenProps, scrollToTop } from '../../state/navigation.ts';
 import { session } from '../../state/session.ts';
 import { CallDetails } from './call-details.tsx';
 
-/**
- * @property campaign the ID of the campaign whose calls are listed; empty for all campaigns together
- * @property open the contact ID of the call whose details are shown, in a campaign's list
- * @property call the same in the list of all campaigns, but with the campaign's ID in front of it: `c1/k1`
- * @property by without a campaign: whether all calls are listed, or the outcomes of each campaign
- * @property sort how the campaigns are sorted
- */
-type Filters = {
-  campaign: string;
-  open: string;
-  call: string;
-  by: 'calls' | 'campaigns';
-  state: CallState | null;
-  apiKey: string;
-  search: string;
-  from: string;
-  to: string;
-  sort: Sort<string>;
-};
-
-const screenFilters = defineFilters<Filters>('calls', ['campaign', 'open'], {
+const screenFilters = defineFilters('calls', ['campaign', 'open'], {
+  // The ID of the campaign whose calls are listed; empty for all campaigns together
   campaign: text(),
+  // The contact ID of the call whose details are shown, in a campaign's list
   open: text(),
+  // The same in the list of all campaigns, but with the campaign's ID in front of it: `c1/k1`
   call: text(),
+  // Without a campaign: whether all calls are listed, or the outcomes of each campaign
   by: oneOf(['calls', 'campaigns'], 'calls'),
   state: oneOf(callStates, null),
   apiKey: text(),
   search: text(),
   from: day(),
   to: day(),
+  // How the campaigns are sorted
   sort: sortBy(['name', 'account', 'total', ...outcomeGroups.map(({ name }) => name)], { column: 'total', isDescending: true }),
 });
 
+type Filters = typeof screenFilters.initial;
 type Change = (changes: Partial<Filters>) => void;
 
 /** Shows the calls of a campaign, or of all campaigns. No other screen or endpoint shows a call's outcome. */

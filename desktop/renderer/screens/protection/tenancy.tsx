@@ -7,18 +7,15 @@ import { isConflict } from '../../state/failure-text.ts';
 import { defineFilters, oneOf, text, unwritten } from '../../state/filters.ts';
 import type { List } from '../../state/list.ts';
 
-/**
- * @property scope the kind and ID of the tenancy whose rules are shown, such as `account/ID`; empty for the viewer's own
- * @property scopeName its name, once the user has chosen one
- */
-type Filters = { tab: 'do-not-call' | 'calling-hours' | 'numbers' | 'limits'; search: string; scope: string; scopeName: string };
-
-export const screenFilters = defineFilters<Filters>('protection', ['tab'], {
+export const screenFilters = defineFilters('protection', ['tab'], {
   tab: oneOf(['do-not-call', 'calling-hours', 'numbers', 'limits'], 'do-not-call'),
   search: text(),
+  // The kind and ID of the tenancy whose rules are shown, such as `account/ID`; empty for the viewer's own
   scope: text(),
+  // Its name, once the user has chosen one
   scopeName: unwritten(''),
 });
+type Filters = typeof screenFilters.initial;
 
 /** The properties of each tab, which shows its own page with the tabs at the top. */
 export type TabProps = {

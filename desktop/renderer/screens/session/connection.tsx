@@ -6,7 +6,7 @@ import { FormDialog, SelectField, TextField, useAction } from '../../components/
 import { Icon, Mark } from '../../components/icons.tsx';
 import { announce, warn } from '../../state/announcement.ts';
 import { useIgnoredCommands } from '../../state/commands.ts';
-import { serverHost } from '../../state/labels.ts';
+import { capitalized, serverHost } from '../../state/labels.ts';
 import { knownServers, loadServers } from '../../state/server-marks.ts';
 import { addServer, forgetServer, leave, loadStartupState, server, session, switchServer, tryAgain } from '../../state/session.ts';
 
@@ -218,8 +218,6 @@ function Server({ server: { address, email, isSignedIn, label, color }, isOpen, 
   );
 }
 
-const colorLabels = { red: 'Red', orange: 'Orange', green: 'Green', blue: 'Blue', purple: 'Purple' } as const;
-
 function MarkServer({ server: { address, label = '', color }, onClose }: { server: RememberedServer; onClose: () => void }) {
   const [name, setName] = useState(label);
   const [chosen, choose] = useState(color);
@@ -251,7 +249,7 @@ function MarkServer({ server: { address, label = '', color }, onClose }: { serve
       <SelectField
         label="Color"
         value={chosen ?? ''}
-        options={[['', 'None'], ...serverColors.map((each) => [each, colorLabels[each]] as const)]}
+        options={[['', 'None'], ...serverColors.map((each) => [each, capitalized(each)] as const)]}
         onChange={(each) => choose(each === '' ? undefined : each)}
       />
     </FormDialog>

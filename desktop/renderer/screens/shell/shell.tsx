@@ -19,6 +19,7 @@ import { announce } from '../../state/announcement.ts';
 import { canUseKeys, useCommands } from '../../state/commands.ts';
 import { isConflict } from '../../state/failure-text.ts';
 import {
+  capitalized,
   formatMembership,
   formatTenancy,
   serverHost,
@@ -39,7 +40,7 @@ import {
   showScreen,
   startAtHeading,
 } from '../../state/navigation.ts';
-import { type Theme, theme, themes } from '../../state/remembered.ts';
+import { theme, themes } from '../../state/remembered.ts';
 import { describeUpdate, describeVersions, serverName } from '../../state/server-marks.ts';
 import { refreshKey, server, sessionChangedElsewhere, setSession, signOut, tenancyKey } from '../../state/session.ts';
 import { Activity } from '../activity.tsx';
@@ -377,8 +378,6 @@ const shortcuts: readonly (readonly [string, string])[] = [
   ['?', 'Show this help'],
 ];
 
-const themeLabels: Readonly<Record<Theme, string>> = { system: 'System', light: 'Light', dark: 'Dark' };
-
 function Help({ session, onClose }: { session: SessionView; onClose: () => void }) {
   return (
     <Dialog title="Help" onDismiss={onClose}>
@@ -389,7 +388,7 @@ function Help({ session, onClose }: { session: SessionView; onClose: () => void 
       <SelectField
         label="Colors"
         value={theme.value}
-        options={themes.map((name) => [name, themeLabels[name]])}
+        options={themes.map((name) => [name, capitalized(name)])}
         onChange={(name) => {
           theme.value = name;
         }}
