@@ -166,8 +166,7 @@ function finishBeforeQuitting(finish: () => Promise<unknown>): void {
     if (isFinished) return;
     event.preventDefault();
     isFinished = true;
-    // Electron ignores another call of quit while it's still cancelling the first one. It crashes if the clipboard is read while a window is
-    // being destroyed.
+    // Electron ignores another call of quit while it cancels the first one, and crashes if a clipboard is read while a window is destroyed.
     setImmediate(() => void finish().finally(() => app.quit()));
   });
 }

@@ -3,8 +3,7 @@ import { referenceUrl } from '../server-address.ts';
 
 /** Call this before the app is ready. */
 export function blockNetwork(): void {
-  // DNS prefetching bypasses both the content security policy and the request filter. The app's own requests go through Node.js, which
-  // ignores this switch.
+  // DNS prefetching bypasses the content security policy and the request filter. Requests through Node.js, the app's own, ignore this.
   app.commandLine.appendSwitch('host-resolver-rules', 'MAP * ~NOTFOUND');
   // Remove these switches, because remote debugging can read everything in the page, and no fuse disables it.
   if (app.isPackaged) for (const name of ['remote-debugging-port', 'remote-debugging-pipe']) app.commandLine.removeSwitch(name);

@@ -238,8 +238,7 @@ export function Picker<Choice extends Option>(props: PickerProps<Choice>) {
   const [active, setActive] = useState(0);
   const listId = useId();
 
-  // Set if the user presses Enter before the search has returned. The first result for the typed text is then chosen, not an earlier
-  // result.
+  // Set if the user presses Enter before the search has returned. The first result for the typed text is then chosen.
   const isChosen = useRef(false);
   useLayoutEffect(() => {
     setActive(0);

@@ -36,8 +36,7 @@ export function Dialog({ title, onDismiss, isAlert = false, isWide = false, lead
     dialogCount.value += 1;
     // The announcement would cover the dialog's buttons.
     dismissAnnouncement();
-    // Set the attribute only now. If it were set from the start, Chromium would also try to move the focus when the element is inserted,
-    // and log a warning.
+    // If it were set from the start, Chromium would also try to move the focus when the element is inserted, and log a warning.
     const first = dialog?.querySelector<HTMLElement>('[data-autofocus]');
     if (first) first.autofocus = true;
     dialog?.showModal();

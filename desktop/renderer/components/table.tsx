@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { Component, type ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import { whisper } from '../state/announcement.ts';
-import type { Sort } from '../state/format.ts';
+import { pluralize, type Sort } from '../state/format.ts';
 import { Select } from './form.tsx';
 import { Icon, type IconName } from './icons.tsx';
 
@@ -402,6 +402,27 @@ export function adjacentRowId(id: string): string | null {
   const row = document.getElementById(rowId(id));
   const adjacent = row?.nextElementSibling ?? row?.previousElementSibling;
   return adjacent?.id.slice(rowPrefix.length) ?? null;
+}
+
+type SelectionBarProps = { count: number; noun: string; verb: string; onClear: () => void; onAct: () => void };
+
+/** Offers an action for the selected rows. */
+export function SelectionBar({ count, noun, verb, onClear, onAct }: SelectionBarProps) {
+  if (count === 0) return null;
+  const rows = pluralize(count, noun);
+  return (
+    <div class="row between selection">
+      <span role="status">{rows} selected</span>
+      <span class="actions">
+        <button type="button" class="quiet" onClick={onClear}>
+          Clear
+        </button>
+        <button type="button" class="warns" onClick={onAct}>
+          {verb} {rows}…
+        </button>
+      </span>
+    </div>
+  );
 }
 
 /** While the page is printed, lists show all of their rows. */

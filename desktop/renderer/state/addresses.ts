@@ -178,8 +178,7 @@ async function goTo(target: Target, now: SessionView): Promise<void> {
   if (!selected.ok || findDialog()) return navigate(currentAddress(), 'replace');
   const shown = selected.value;
   const isElsewhere = screen.peek() !== target.name;
-  // Change the session and the view in one step. Otherwise, the effect above would add an address to the history that the user never
-  // visited.
+  // In one step: otherwise, the effect above would add an address to the history that the user never visited.
   batch(() => {
     if (shown !== now) setSession(shown);
     apply(target);

@@ -264,7 +264,9 @@ function LimitApiKey({ view, onChanged, onClose }: LimitApiKeyProps) {
     <FormDialog
       title="Limit API key"
       lead={
-        <>Limits reduce the harm that a leaked key can do. Changes to {<strong>{apiKey.name}</strong>} take effect at its next request.</>
+        <>
+          Limits reduce the harm that a leaked key can do. Changes to <strong>{apiKey.name}</strong> take effect at its next request.
+        </>
       }
       problems={{ addresses: addressesProblem(draft.addresses), callsPerDay: callsPerDayProblem(draft.callsPerDay) }}
       clearsErrors

@@ -9,7 +9,7 @@ import { Icon } from '../../components/icons.tsx';
 import { Empty, useDialogs, useFilters, useList, useOpen } from '../../components/list.tsx';
 import { ListPage } from '../../components/page.tsx';
 import { Rare } from '../../components/popovers.tsx';
-import { adjacentRowId, Clip, type Column, DataTable, focusRow, isPrinting } from '../../components/table.tsx';
+import { adjacentRowId, Clip, type Column, DataTable, focusRow, isPrinting, SelectionBar } from '../../components/table.tsx';
 import { Day, toExpiry } from '../../components/time.tsx';
 import { formatAddress } from '../../state/addresses.ts';
 import { announce, warn } from '../../state/announcement.ts';
@@ -172,26 +172,16 @@ export function ApiKeys({ session, title }: ScreenProps) {
           !isEmpty && (
             <>
               <Pager matches={matches} filters={filters} onChange={change} />
-              {selectedKeys.length > 0 && (
-                <div class="row between selection">
-                  <span role="status">{pluralize(selectedKeys.length, 'key')} selected</span>
-                  <span class="actions">
-                    <button type="button" class="quiet" onClick={() => setSelected(new Set())}>
-                      Clear
-                    </button>
-                    <button
-                      type="button"
-                      class="warns"
-                      onClick={() => {
-                        const [first, ...others] = selectedKeys;
-                        open(first && others.length === 0 ? { name: 'revoke', apiKey: first } : { name: 'revoke-selected' });
-                      }}
-                    >
-                      Revoke {pluralize(selectedKeys.length, 'key')}…
-                    </button>
-                  </span>
-                </div>
-              )}
+              <SelectionBar
+                count={selectedKeys.length}
+                noun="key"
+                verb="Revoke"
+                onClear={() => setSelected(new Set())}
+                onAct={() => {
+                  const [first, ...others] = selectedKeys;
+                  open(first && others.length === 0 ? { name: 'revoke', apiKey: first } : { name: 'revoke-selected' });
+                }}
+              />
             </>
           )
         }

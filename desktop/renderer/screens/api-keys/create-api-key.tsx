@@ -236,8 +236,7 @@ function ZoneField({ replaced, timeZone, onChange }: ZoneFieldProps) {
   const isOpen = wasOpened || error !== null || !hasOwnZone.value;
   const select = useRef<HTMLSelectElement>(null);
   const wasPressed = useRef(false);
-  // Focuses the list only after the button was pressed, because the button then disappears. A list that's shown from the start must not
-  // take the focus from the expiration choices.
+  // Only after the button was pressed, which then disappears: a list shown from the start must not take the focus from the choices.
   useLayoutEffect(() => {
     if (wasPressed.current) select.current?.focus();
   }, [isOpen]);

@@ -319,9 +319,9 @@ function CallList({ title, campaignId, filters, search, onChange, actions, chart
               getId={getContactId}
               getName={({ requestId }) => requestId}
               openId={open?.contactId ?? ''}
-              getHref={({ contactId, campaign }) => formatAddress('calls', { campaign: campaignId ?? campaign?.id ?? '', open: contactId })}
+              getHref={({ contactId, campaign }) => formatAddress('calls', { campaign: campaignId ?? campaign.id, open: contactId })}
               onOpen={({ campaign, contactId }) =>
-                onChange(campaignId === null ? { call: `${campaign?.id}/${contactId}` } : { campaign: campaignId, open: contactId })
+                onChange(campaignId === null ? { call: `${campaign.id}/${contactId}` } : { campaign: campaignId, open: contactId })
               }
             />
           </>
@@ -403,7 +403,7 @@ const allColumns: readonly Column<CallView, string>[] = [
     cell: ({ contact }) => <Contact contact={contact} />,
   },
   { name: 'request', label: 'Request ID', width: 'short', needs: 'wide', cell: ({ requestId }) => <Clip class="faint">{requestId}</Clip> },
-  { name: 'campaign', label: 'Campaign', width: 'campaign', needs: 'wide', cell: ({ campaign }) => <Clip>{campaign?.name}</Clip> },
+  { name: 'campaign', label: 'Campaign', width: 'campaign', needs: 'wide', cell: ({ campaign }) => <Clip>{campaign.name}</Clip> },
   {
     name: 'state',
     label: 'Outcome',

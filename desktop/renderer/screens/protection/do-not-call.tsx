@@ -17,7 +17,7 @@ import { Field, Form, FormActions, FormDialog, FormError, SearchInput, SelectFie
 import { Icon } from '../../components/icons.tsx';
 import { Count, Empty, Loadable, useDialogs, useList, useSearchedList } from '../../components/list.tsx';
 import { ListPage } from '../../components/page.tsx';
-import { Clip, type Column, DataTable, ShortTable } from '../../components/table.tsx';
+import { Clip, type Column, DataTable, SelectionBar, ShortTable } from '../../components/table.tsx';
 import { Day } from '../../components/time.tsx';
 import { announce } from '../../state/announcement.ts';
 import { ownZone } from '../../state/clock.ts';
@@ -95,19 +95,13 @@ export function DoNotCall({ title, own, canChange, filters: { search }, onChange
         foot={
           <>
             <Count list={list} count={matches.length} noun="number" of={isFiltered ? null : view} />
-            {selectedEntries.length > 0 && (
-              <div class="row between selection">
-                <span role="status">{pluralize(selectedEntries.length, 'number')} selected</span>
-                <span class="actions">
-                  <button type="button" class="quiet" onClick={() => setSelected(new Set())}>
-                    Clear
-                  </button>
-                  <button type="button" class="warns" onClick={() => open({ name: 'remove', entries: selectedEntries })}>
-                    Remove {pluralize(selectedEntries.length, 'number')}…
-                  </button>
-                </span>
-              </div>
-            )}
+            <SelectionBar
+              count={selectedEntries.length}
+              noun="number"
+              verb="Remove"
+              onClear={() => setSelected(new Set())}
+              onAct={() => open({ name: 'remove', entries: selectedEntries })}
+            />
           </>
         }
         noun="the do-not-call list"

@@ -125,8 +125,7 @@ function useOwnChanges(session: SessionView): void {
   const { viewer } = session;
   const list = useList({ key: 'session', every: ownChangesMs, load: () => window.callkey.request('showSession', {}) });
   const { view } = list.state.value;
-  // Another user has signed in in another tab, whose message didn't arrive. Following it replaces the screen, so it waits while a secret is
-  // visible.
+  // Another user has signed in in another tab, whose message didn't arrive. This replaces the screen, so it waits for a visible secret.
   useEffect(() => {
     const { isLoading, failure } = list.state.peek();
     if (!view || view.viewer.id === viewer.id || isLoading || failure || document.querySelector('#secret')) return;
