@@ -92,7 +92,7 @@ async function runPace(context: AdminContext, options: ScopeOptions & { perSecon
     liveCalls: readPace('liveCalls', '--live-calls', options.liveCalls, before),
   };
   const changes = options.perSecond !== undefined || options.liveCalls !== undefined;
-  const pace = changes ? await setPace(ports, caller, scope, change) : before;
+  const { version, ...pace } = changes ? await setPace(ports, caller, scope, change) : before;
   output.answer({ pace }, `Calls per second: ${pace.perSecond ?? 'any number'}\nLive calls: ${pace.liveCalls ?? 'any number'}`);
 }
 

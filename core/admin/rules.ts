@@ -104,7 +104,8 @@ function readList<Item>(text: string, empty: string, schema: z.ZodType<Item[]>, 
 }
 
 async function runShowNumbers({ ports, caller, output }: AdminContext, options: ScopeOptions): Promise<void> {
-  const { scope, ...numbers } = await showNumberRules(ports, caller.viewer, toReference(await findScope(ports, options, ownerKinds)));
+  const reference = toReference(await findScope(ports, options, ownerKinds));
+  const { scope, version, ...numbers } = await showNumberRules(ports, caller.viewer, reference);
   const { countries, kinds: allowed } = numbers.effective;
   const lines = [
     `Countries: ${countries.length === 0 ? 'all' : countries.join(', ')}${numbers.countries === null ? ' (inherited)' : ''}`,

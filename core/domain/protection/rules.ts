@@ -56,7 +56,7 @@ function toRuled({ kind, id, name }: RuleScope): Ruled {
 export async function showHours(ports: Ports, viewer: Caller['viewer'], reference: Reference) {
   const [own, ...above] = await readChain(ports, viewer, reference);
   const inherited = above.flatMap(({ from, hours }) => (hours ? [{ from, rules: [...hours] }] : []));
-  return { scope: own.from, rules: [...(own.hours ?? [])], inherited: inherited[0] ?? null };
+  return { scope: own.from, rules: [...(own.hours ?? [])], version: hoursVersion(own), inherited: inherited[0] ?? null };
 }
 
 /** A scope without rules inherits them. @throws Problem `conflict` if a version is passed and the rules have changed since */
@@ -70,12 +70,13 @@ export async function setHours(ports: Ports, caller: Caller, reference: Referenc
 
 export async function showNumberRules(ports: Ports, viewer: Caller['viewer'], reference: Reference) {
   const chain = await readChain(ports, viewer, reference);
-  const [{ from, countries, kinds }] = chain;
+  const [own] = chain;
   const effective = {
     countries: [...(chain.find((rules) => rules.countries !== null)?.countries ?? [])],
     kinds: [...(chain.find((rules) => rules.kinds !== null)?.kinds ?? [])],
   };
-  return { scope: from, countries: countries && [...countries], kinds: kinds && [...kinds], effective };
+  const { from, countries, kinds } = own;
+  return { scope: from, countries: countries && [...countries], kinds: kinds && [...kinds], version: numbersVersion(own), effective };
 }
 
 /**
@@ -94,28 +95,32 @@ export async function setNumberRules(ports: Ports, caller: Caller, reference: Re
 }
 
 /** Returns a scope's own pace, without that of its account or of the server. */
-export async function showPace(ports: Ports, viewer: Caller['viewer'], reference: Reference): Promise<Pace> {
+export async function showPace(ports: Ports, viewer: Caller['viewer'], reference: Reference) {
   const scope = await findVisible(ports, viewer, reference);
-  return (await ports.stores.rules.findRules(scope.id)).pace ?? noPace;
+  const { pace } = await ports.stores.rules.findRules(scope.id);
+  return toPaceView(pace ?? { perSecond: null, liveCalls: null });
 }
 
-const noPace: Pace = { perSecond: null, liveCalls: null };
+function toPaceView(pace: Pace) {
+  return { ...pace, version: paceVersion({ pace }) };
+}
 
 /** @throws Problem `conflict` like {@link setHours} */
-export async function setPace(ports: Ports, caller: Caller, reference: Reference, pace: Pace, version?: string): Promise<Pace> {
+export async function setPace(ports: Ports, caller: Caller, reference: Reference, pace: Pace, version?: string) {
   requireAdministrator(caller.viewer, 'change the pace');
   const { perSecond, liveCalls } = pace;
   const change = { pace: perSecond === null && liveCalls === null ? null : pace };
   const live = liveCalls === null ? 'any number of live calls' : counted(liveCalls, 'live call');
   const detail = `${perSecond ?? 'any number'} per second, ${live}`;
   await setRules(ports, caller, reference, change, { action: 'pace.changed', detail }, version, paceVersion);
-  return pace;
+  return toPaceView(pace);
 }
 
 export async function showContactLimits(ports: Ports, viewer: Caller['viewer'], reference: Reference) {
   const chain = await readChain(ports, viewer, reference);
   const effective = chain.flatMap(({ from, contactLimits }) => (contactLimits ? [{ from, limits: contactLimits }] : []));
-  return { scope: chain[0].from, limits: chain[0].contactLimits, effective: effective[0] ?? null };
+  const [own] = chain;
+  return { scope: own.from, limits: own.contactLimits, version: contactLimitsVersion(own), effective: effective[0] ?? null };
 }
 
 /** @throws Problem `conflict` like {@link setHours} */
@@ -131,19 +136,19 @@ export async function setContactLimits(ports: Ports, caller: Caller, reference: 
 }
 
 /** Differs only if the rules do. */
-export function hoursVersion({ hours }: Pick<ScopeRules, 'hours'>): string {
+function hoursVersion({ hours }: Pick<ScopeRules, 'hours'>): string {
   return toVersion(hours ?? []);
 }
 
-export function numbersVersion({ countries, kinds }: Pick<ScopeRules, 'countries' | 'kinds'>): string {
+function numbersVersion({ countries, kinds }: Pick<ScopeRules, 'countries' | 'kinds'>): string {
   return toVersion([countries, kinds]);
 }
 
-export function paceVersion({ pace }: Pick<ScopeRules, 'pace'>): string {
+function paceVersion({ pace }: Pick<ScopeRules, 'pace'>): string {
   return toVersion([pace?.perSecond ?? null, pace?.liveCalls ?? null]);
 }
 
-export function contactLimitsVersion({ contactLimits }: Pick<ScopeRules, 'contactLimits'>): string {
+function contactLimitsVersion({ contactLimits }: Pick<ScopeRules, 'contactLimits'>): string {
   return toVersion([contactLimits?.calls, contactLimits?.days, contactLimits?.minutesBetween]);
 }
 

@@ -1,7 +1,6 @@
 import { limits } from '#contract/limits.ts';
-import type { ContactLimitsView, Pace, PaceView, StopView } from '#contract/protection/dialing.ts';
+import type { StopView } from '#contract/protection/dialing.ts';
 import { type DoNotCallEntryView, doNotCallReasonLabels } from '#contract/protection/do-not-call.ts';
-import type { CallingHoursView, NumbersView } from '#contract/protection/protection.ts';
 import { timestamp } from '#contract/text/text.ts';
 import * as stops from '../../domain/calls/stops.ts';
 import { scopeFor } from '../../domain/directory/scope.ts';
@@ -43,19 +42,15 @@ function csvCells(entry: DoNotCallEntry): string[] {
   ];
 }
 
-export const showCallingHours: Handler<'showCallingHours'> = async ({ ports, viewer, query }) =>
-  hoursView(await rules.showHours(ports, viewer, query));
+export const showCallingHours: Handler<'showCallingHours'> = ({ ports, viewer, query }) => rules.showHours(ports, viewer, query);
 
-export const setCallingHours: Handler<'setCallingHours'> = async ({ ports, caller, query, body }) =>
-  hoursView(await rules.setHours(ports, caller, query, body.rules, body.version));
+export const setCallingHours: Handler<'setCallingHours'> = ({ ports, caller, query, body }) =>
+  rules.setHours(ports, caller, query, body.rules, body.version);
 
-export const showNumbers: Handler<'showNumbers'> = async ({ ports, viewer, query }) =>
-  numbersView(await rules.showNumberRules(ports, viewer, query));
+export const showNumbers: Handler<'showNumbers'> = ({ ports, viewer, query }) => rules.showNumberRules(ports, viewer, query);
 
-export const setNumbers: Handler<'setNumbers'> = async ({ ports, caller, query, body }) => {
-  const { version, ...change } = body;
-  return numbersView(await rules.setNumberRules(ports, caller, query, change, version));
-};
+export const setNumbers: Handler<'setNumbers'> = ({ ports, caller, query, body: { version, ...change } }) =>
+  rules.setNumberRules(ports, caller, query, change, version);
 
 export const stopDialing: Handler<'stopDialing'> = async ({ ctx, ports, viewer, caller, takeTurn, body }) => {
   // A provider may take ten seconds, and the user may have to stop something else meanwhile.
@@ -82,26 +77,15 @@ function stopView(viewer: Viewer, stop: DialingStop): StopView {
   return { id, scope, target, at: timestamp(at), by, reason, mayResume: stops.mayResume(viewer, stop) };
 }
 
-export const showPace: Handler<'showPace'> = ({ ports, viewer, query }) => rules.showPace(ports, viewer, query).then(paceView);
+export const showPace: Handler<'showPace'> = ({ ports, viewer, query }) => rules.showPace(ports, viewer, query);
 
-export const setPace: Handler<'setPace'> = async ({ ports, caller, query, body }) => {
-  const { version, ...pace } = body;
-  return paceView(await rules.setPace(ports, caller, query, pace, version));
-};
+export const setPace: Handler<'setPace'> = ({ ports, caller, query, body: { version, ...pace } }) =>
+  rules.setPace(ports, caller, query, pace, version);
 
-function paceView(pace: Pace): PaceView {
-  return { ...pace, version: rules.paceVersion({ pace }) };
-}
+export const showContactLimits: Handler<'showContactLimits'> = ({ ports, viewer, query }) => rules.showContactLimits(ports, viewer, query);
 
-export const showContactLimits: Handler<'showContactLimits'> = async ({ ports, viewer, query }) =>
-  contactLimitsView(await rules.showContactLimits(ports, viewer, query));
-
-export const setContactLimits: Handler<'setContactLimits'> = async ({ ports, caller, query, body }) =>
-  contactLimitsView(await rules.setContactLimits(ports, caller, query, body.limits, body.version));
-
-function contactLimitsView(shown: Awaited<ReturnType<typeof rules.showContactLimits>>): ContactLimitsView {
-  return { ...shown, version: rules.contactLimitsVersion({ contactLimits: shown.limits }) };
-}
+export const setContactLimits: Handler<'setContactLimits'> = ({ ports, caller, query, body }) =>
+  rules.setContactLimits(ports, caller, query, body.limits, body.version);
 
 export const showOptOuts: Handler<'showOptOuts'> = async ({ ports, viewer, params }) => ({
   listedFor: await rules.showOptOuts(ports, viewer, params.id),
@@ -126,14 +110,6 @@ export const checkNumber: Handler<'checkNumber'> = async ({ ports, viewer, body 
     ...(lastCalledAt && { lastCalledAt: timestamp(lastCalledAt) }),
   };
 };
-
-function hoursView(shown: Awaited<ReturnType<typeof rules.showHours>>): CallingHoursView {
-  return { ...shown, version: rules.hoursVersion({ hours: shown.rules }) };
-}
-
-function numbersView(shown: Awaited<ReturnType<typeof rules.showNumberRules>>): NumbersView {
-  return { ...shown, version: rules.numbersVersion(shown) };
-}
 
 function entryView({ createdAt, endsAt, ...entry }: DoNotCallEntry): DoNotCallEntryView {
   return { ...entry, createdAt: timestamp(createdAt), endsAt: endsAt && timestamp(endsAt) };
