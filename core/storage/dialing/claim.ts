@@ -41,8 +41,8 @@ const maxRounds = 20;
 const patience = 1_000;
 
 /**
- * The part of a claim that a lane gets: how many calls in total, and in what proportion from which accounts. `stopped` are accounts of which
- * only calls that a provider has are claimed, because their outcomes don't wait for a stop to end.
+ * The part of a claim that a lane gets: how many calls, and how many of each account in each turn. `stopped` are accounts of which only calls
+ * that a provider has are claimed, because their outcomes don't wait for a stop to end.
  */
 type Share = { accounts: Map<string, number>; limit: number; stopped: ReadonlySet<string> };
 type DueAccount = { account_id: string; is_stopped: number | boolean };
@@ -56,8 +56,7 @@ const maxTurns = 10_000;
 export function dueAccounts(database: Lane, clock: Clock) {
   const unanswered = new Set<Lane>();
   let lastAccount = '';
-  /** The accounts of the latest claim. */
-  let inTurn: string[] = [];
+  let accountsOfClaim: string[] = [];
   /** How many turns each account with due calls in several lanes has had. */
   const turns = new Map<string, number>();
 
@@ -86,7 +85,7 @@ export function dueAccounts(database: Lane, clock: Clock) {
       }
     }
     const accounts = [...lanesByAccount.keys()].sort((a, b) => order(a, b, lastAccount)).slice(0, max);
-    inTurn = accounts;
+    accountsOfClaim = accounts;
     lastAccount = accounts.at(-1) ?? lastAccount;
     if (turns.size > maxTurns) turns.clear();
     const shares = new Map<Lane, Share>();
@@ -97,8 +96,7 @@ export function dueAccounts(database: Lane, clock: Clock) {
       if (own.length > 1) turns.set(account, turn + 1);
       const lane = own[turn % own.length] ?? database;
       const share = shares.get(lane) ?? { accounts: new Map(), limit: 0, stopped };
-      // In each turn, the account gets as many calls as it has slots in this lane. An account that also has calls in other lanes has
-      // fewer.
+      // An account that also has calls in other lanes gets fewer in this one.
       share.accounts.set(account, lane.hasOnlyCalls ? (share.accounts.get(account) ?? 0) + 1 : 1);
       share.limit++;
       shares.set(lane, share);
@@ -114,7 +112,7 @@ export function dueAccounts(database: Lane, clock: Clock) {
      */
     goOnAfter(claimed: readonly ClaimedCall[]): void {
       const served = new Set(claimed.map(({ campaign }) => campaign.account.id));
-      lastAccount = inTurn.findLast((account) => served.has(account)) ?? lastAccount;
+      lastAccount = accountsOfClaim.findLast((account) => served.has(account)) ?? lastAccount;
     },
   };
 }
@@ -241,8 +239,7 @@ type PickedRow = Pick<CallRow, (typeof pickedColumns)[number]>;
 /**
  * Picks the oldest due calls of these accounts. Accounts take turns, and so do the keys within an account.
  *
- * @param share how many calls an account gets in each turn @param others further due calls by account, of keys that have none of the
- * account's oldest calls
+ * @param others further due calls by account, of keys that have none of the account's oldest calls
  */
 async function pick(
   database: Lane,
@@ -256,7 +253,7 @@ async function pick(
   for (const [account, count] of accounts) {
     const each = count * rounds;
     if (stopped.has(account)) {
-      // Reads the few calls that are being dialed, because a million may be waiting.
+      // Read the few calls that are being dialed, because a million may be waiting.
       const taken = trx(trx.raw(dialingSql(database)))
         .where('account_id', account)
         .whereRaw(isAt('taken'))
@@ -319,7 +316,7 @@ function hold({ held }: JudgedCalls, key: CallKeyPair, until: Millis, heldFor: H
   held.set(name, group);
 }
 
-/** Lets a call wait for a stop or its pace, but without `notAfter` not for longer than any other. */
+/** Lets a call wait for a stop or its pace, but not for longer than {@link waitsUntil}. */
 function holdOrLapse(judged: JudgedCalls, { key, waitsUntil }: Pick<OpenCall, 'key' | 'waitsUntil'>, until: Millis, kind: 'stop' | 'pace') {
   if (waitsUntil !== null && until > waitsUntil) judged.refused.push({ objection: { kind }, key });
   else hold(judged, key, until, kind);
@@ -341,7 +338,7 @@ async function judgeCalls(
   { now, serverPace = null, mayLock }: Pick<Claim, 'now' | 'serverPace' | 'mayLock'>,
 ): Promise<JudgedCalls> {
   const { rulesFor, campaigns, hasStops, hasCallsLeft } = await rules.current(rows, trx);
-  const stopped = new Set(hasStops ? await lane.query<{ scope_id: string }>('SELECT scope_id FROM dialing_stops', [], trx).then(ids) : []);
+  const stopped = new Set<string>(hasStops ? await trx('dialing_stops').pluck('scope_id') : []);
   const revoked = hasCallsLeft ? await findRevoked(lane, trx, rows) : new Set<string>();
   const forServer = serverPace === null ? [] : [{ ...serverPace, scopeId: '', accountId: null, campaignId: null }];
   const pacesOf = (row: PickedRow) => (row.handoff === 'taken' ? [] : [...forServer, ...rulesFor(row.campaign_id).paces]);
@@ -400,8 +397,6 @@ async function findRevoked(lane: Lane, trx: Knex.Transaction, rows: readonly Pic
   return new Set((await lane.query<{ id: string }>(marked, [...keyIds, ...keyIds], trx)).map(({ id }) => id));
 }
 
-const ids = (rows: readonly { scope_id: string }[]) => rows.map(({ scope_id }) => scope_id);
-
 /** Whether a provider may already have the call. */
 function mayBeTaken({ state, handoff }: Pick<PickedRow, 'state' | 'handoff'>): boolean {
   return state !== 'queued' && handoff !== 'retry';
@@ -435,7 +430,7 @@ function judgeNow(row: PickedRow, rules: CampaignRules, contacts: Map<string, Mi
   return lapsesAt > now ? { kind: 'held', until: lapsesAt, heldFor: 'contact-limit' } : { kind: 'contact-limit' };
 }
 
-/** Returns what contact limits need to know about a call; null if they don't apply to it. */
+/** @returns null if contact limits don't apply to the call */
 function toContact(row: PickedRow, { contactLimits }: CampaignRules): Contact | null {
   return contactLimits === null || row.phone === null || mayBeTaken(row) ? null : { limits: contactLimits, phone: row.phone };
 }
@@ -481,10 +476,7 @@ type ClaimedRow = Pick<
   | 'provider'
 > & { is_listed: Value | boolean };
 
-/**
- * Returns a function that claims calls, except those to numbers on a list, which it blocks. It returns the claimed calls, and the number of
- * blocked ones.
- */
+/** Returns a function that claims calls, and blocks those to numbers on a list. */
 function claimStatement(database: Lane) {
   const claim = database.prepare<ClaimedRow>(
     readSql(import.meta.url, 'claim', database.kind, { isListed: isListed('CAST({{given}}->>2 AS bigint)') }),
@@ -545,7 +537,7 @@ function claimedCall(row: ClaimedRow): Omit<ClaimedCall, 'campaign' | 'claimedAt
   };
 }
 
-/** The columns of the queue's index after the account, in order. */
+/** The columns of the queue's index after the account. */
 const position = ['due_at', 'placed_at', 'api_key_id', 'contact_id'] as const;
 type Position = readonly [dueAt: number, placedAt: number, apiKeyId: string, contactId: string];
 type PositionRow = { due_at: number; placed_at: number; api_key_id: string; contact_id: string };
@@ -558,7 +550,7 @@ const maxKeys = 8;
 
 /** A part of an account's queue in which a key has calls. */
 type Stretch = { from: Position; to: Position };
-/** The known state of an account with a long queue. @property scanned how far it has been searched for other keys */
+/** An account with a long queue. @property scanned how far it has been searched for keys that aren't in front */
 type Account = { front: ReadonlySet<string>; scanned: Position; keys: Map<string, Stretch>; isTurnOfOthers: boolean };
 
 type KeyTurns = ReturnType<typeof keyTurns>;

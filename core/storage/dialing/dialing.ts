@@ -12,7 +12,7 @@ import { readSql } from '../engine/sql-file.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { insertNumbers } from '../protection/do-not-call.ts';
 import { knownRules } from '../protection/known.ts';
-import { columnsAt, isAt, isDialing } from '../queue/call-stages.ts';
+import { isAt, isDialing } from '../queue/call-stages.ts';
 import { cancelFound, endOverdueBatch, lapseBatch, markAllDue, type OnStopped, queueSql, sweepBatchSize } from '../queue/queue.ts';
 import { blockIfListed, claimer, dueAccounts } from './claim.ts';
 import { contactKey, readContacts } from './contact-limits.ts';
@@ -39,18 +39,14 @@ export function dialingStore(database: Lane, clock: Clock, onStopped: OnStopped 
 
     async claim(limit, provider, now, leaseUntil, serverPace = null, lateness = 0) {
       const { shares, failures } = await accounts.findDue(limit, now);
-      const claimIn = (mayLock: boolean) =>
-        Array.from(
-          shares,
-          ([lane, share]) =>
-            () =>
-              inLane(lane).claim(share, { provider, now, leaseUntil, serverPace, lateness, mayLock }),
-        );
+      const claimIn = ([lane, share]: Parameters<typeof shares.set>, mayLock: boolean) =>
+        inLane(lane).claim(share, { provider, now, leaseUntil, serverPace, lateness, mayLock });
       // Claims that lock a pace or contact limits also read the other lanes, whose connections would wait for that lock. So they take turns.
-      const claims = await Promise.allSettled(claimIn(shares.size === 1).map((claim) => claim()));
-      for (const [n, claim] of claimIn(true).entries()) {
+      const claims = await Promise.allSettled(Array.from(shares, (share) => claimIn(share, shares.size === 1)));
+      for (const [n, share] of [...shares].entries()) {
         const result = claims[n];
-        if (result?.status === 'fulfilled' && result.value === null) claims.splice(n, 1, ...(await Promise.allSettled([claim()])));
+        if (result?.status === 'fulfilled' && result.value === null)
+          claims.splice(n, 1, ...(await Promise.allSettled([claimIn(share, true)])));
       }
       const claimed = claims.flatMap((result) => (result.status === 'fulfilled' ? (result.value ?? []) : []));
       const [failure] = [...failures, ...claims.filter((result) => result.status === 'rejected')];
@@ -178,14 +174,13 @@ async function readQueue(lane: Lane, now: Millis, timeSql: string): Promise<Wait
   return [...due, ...held];
 }
 
-/** Returns a function that ends a claimed call. */
 function endingStatement(database: Lane) {
   const settle = database.prepare(readSql(import.meta.url, 'settle', database.kind), 'end');
   return async ({ contactId, attempt }: ClaimedCall, { to, detail, endedAt, durationSeconds }: Ending): Promise<boolean> =>
     (await settle([contactId, toState(to), detail, endedAt, durationSeconds, attempt])).changed > 0;
 }
 
-/** Returns a function that records an outcome. The function returns false if the call has ended, was erased or wasn't handed off. */
+/** Returns a function that records an outcome, or returns false if the call has ended, was erased or wasn't handed off. */
 function outcomeStatement(database: Lane) {
   const record = database.prepare(readSql(import.meta.url, 'outcome', database.kind), 'end');
   return async (contactId: string, conclusion: Conclusion, now: Millis, trx?: Knex.Transaction): Promise<boolean> => {
@@ -196,10 +191,7 @@ function outcomeStatement(database: Lane) {
   };
 }
 
-/**
- * Adds a call's number to the do-not-call list of its account, or of its partner if the account's opt-outs apply to the partner. @returns
- * null if the call wasn't handed off
- */
+/** Adds a call's number to the do-not-call list that its account's opt-outs apply to. @returns null if the call wasn't handed off */
 async function listNumberOfCall(
   trx: Knex.Transaction,
   contactId: string,
@@ -226,10 +218,7 @@ function handedOff(on: Knex, contactId: string) {
   return on('calls').where({ contact_id: contactId }).whereNotNull('handoff');
 }
 
-/**
- * Cancels a call whose key was revoked during the hand-off, if the provider hasn't accepted it. Revoking the key can't cancel a call while
- * it's being handed off.
- */
+/** Cancels a call whose key was revoked during the hand-off, if the provider hasn't accepted it. Until then, revoking can't cancel it. */
 async function cancelIfRevoked(lane: Lane, trx: Knex.Transaction, { campaignId, contactId }: ClaimedCall): Promise<void> {
   const keyId = trx('calls').where({ campaign_id: campaignId, contact_id: contactId }).select('api_key_id');
   const key = await trx('revoked_api_keys').whereIn('id', keyId).whereNotNull('cancelling_since').first('cancelling_since');
@@ -239,8 +228,7 @@ async function cancelIfRevoked(lane: Lane, trx: Knex.Transaction, { campaignId, 
 type Ending = Extract<Settlement, { endedAt: Millis }>;
 
 function toColumns(settlement: Exclude<Settlement, Ending>): Partial<CallRow> {
-  if ('dialedAt' in settlement)
-    return { ...columnsAt(settlement.to), dialed_at: settlement.dialedAt, due_at: settlement.dueAt, detail: null };
-  const { to, dueAt, detail } = settlement;
-  return { ...columnsAt(to), due_at: dueAt, ...(detail === undefined ? {} : { detail }) };
+  const { to: handoff, dueAt: due_at } = settlement;
+  if ('dialedAt' in settlement) return { handoff, dialed_at: settlement.dialedAt, due_at, detail: null };
+  return { handoff, due_at, ...(settlement.detail === undefined ? {} : { detail: settlement.detail }) };
 }

@@ -6,12 +6,7 @@ import { isAt } from '../queue/call-stages.ts';
 /** Returns the SQL for the calls that are being dialed. SQLite would read every call that a campaign ever had instead. */
 export const dialingSql = ({ kind }: Lane) => (kind === 'sqlite' ? 'calls INDEXED BY calls_being_dialed' : 'calls');
 
-/**
- * Counts the calls in one lane that a provider has or may have.
- *
- * @param options.max where to stop counting
- * @param options.on a transaction. Otherwise, uses the pool
- */
+/** Counts the calls in one lane that a provider has or may have, up to `max`. */
 export async function countLive(
   lane: Lane,
   { sql, values }: Condition,

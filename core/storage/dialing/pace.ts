@@ -34,7 +34,7 @@ export function paceTimeSql({ kind }: Pick<Lane, 'kind'>, { standsForDatabase, n
   return kind === 'sqlite' ? `CAST(unixepoch('subsec') * 1000 AS integer)` : 'CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)';
 }
 
-/** In ms: the times between two hand-offs, and how late each may leave. Claims add `margin`, so that lateness doesn't shorten the interval. */
+/** In ms: the time between two hand-offs, and how late each may leave. Claims add `margin`, so that lateness doesn't shorten the interval. */
 function toGaps(perSecond: number, lateness: number): { interval: number; margin: number; delay: number } {
   const interval = 1_000 / perSecond;
   const margin = Math.min(interval / 20, maxMargin);
@@ -54,8 +54,8 @@ type Scope = { pace: ScopePace; interval: number; margin: number; delay: number;
 export type PaceRow = { scope_id: string; next_at: Millis; spread_until: Millis };
 
 /**
- * Locks scopes until the end of the transaction, in one order, so that no two transactions wait for each other. Whoever holds the lock of a
- * scope is the only one who claims calls that its pace or its contact limits count.
+ * Locks scopes until the end of the transaction, in one order, so that no two transactions wait for each other. No one else can claim calls
+ * that a locked scope's pace or contact limits count.
  */
 export async function lockScopes(trx: Knex.Transaction, { kind }: Lane, scopeIds: readonly string[]): Promise<Map<string, PaceRow>> {
   const ids = [...new Set(scopeIds)].sort();
@@ -70,8 +70,8 @@ export async function lockScopes(trx: Knex.Transaction, { kind }: Lane, scopeIds
 }
 
 /**
- * Returns the clock of paces for one lane. It's read once scopes are locked. It tells whether the clock has jumped ahead since the last
- * time, or may have, at the first time, because then no one knows how long ago the last call left.
+ * Returns the clock of paces for one lane, to be read once scopes are locked. It tells whether the clock has jumped ahead since the last
+ * time, or may have, because then no one knows how long ago the last call left.
  */
 export function paceClock(database: Lane, clock: Clock) {
   let last: { now: number; at: number } | undefined;
@@ -85,7 +85,6 @@ export function paceClock(database: Lane, clock: Clock) {
       last = { now, at };
       return { now, at, hasJumped, lead: Math.min(leads.max, Math.max(leads.min, 2 * took)) };
     },
-    /** Notes how long a claim took, so that the next one's calls leave late enough. */
     noteEnd({ at }: PaceTime): void {
       took = Math.max(performance.now() - at, took * 0.9);
     },

@@ -119,7 +119,7 @@ async function select({ query }: Lane, { sql, values }: Condition): Promise<Dial
   }));
 }
 
-/** Waits until no call of the scope that was claimed before the stop may still be sent. The claims themselves have ended. */
+/** Waits until no call of the scope that was claimed before the stop may still be sent. The claims have ended. */
 async function awaitHandoffs(
   database: Lane,
   { scope, target }: DialingStop,

@@ -1,8 +1,5 @@
-import type { CallState } from '#contract/calls/calls.ts';
 import {
   type CallEvent,
-  type EndState,
-  type HandoffStage,
   handoffStages,
   isHandoffStage,
   type Stage,
@@ -14,10 +11,7 @@ import {
 /** SQL: a call's stage (see domain/calls/call-states.ts). A call that has ended keeps its last hand-off. */
 const stageSql = `CASE calls.state WHEN '${toState('open')}' THEN calls.handoff ELSE calls.state END`;
 
-/**
- * Builds the SQL condition that a call is at one of these stages. The values are written as text, because the conditions of partial indexes
- * don't match parameters.
- */
+/** SQL: a call is at one of these stages. The values are text, because the conditions of partial indexes don't match parameters. */
 export function isAt(...stages: readonly Stage[]): string {
   const before = stages.filter((stage) => !isHandoffStage(stage)).map((stage) => `state = '${stage}'`);
   const dialing = stages.filter(isHandoffStage);
@@ -30,17 +24,10 @@ export const isQueued = isAt('queued');
 export const isUndialed = isAt(...stagesBefore('cancel'));
 export const isDialing = isAt(...handoffStages);
 
-/** Builds the SQL for the stage that an event moves a call to. It returns NULL if the event can't happen at the call's stage. */
+/** SQL: the stage that an event moves a call to. It returns NULL if the event can't happen at the call's stage. */
 export function stageAfterSql(event: Exclude<CallEvent, 'outcome'>): string {
   const cases = transitionsFor(event).flatMap(({ from, to }) => from.map((stage) => `WHEN '${stage}' THEN '${to}'`));
   return `CASE ${stageSql} ${cases.join(' ')} END`;
-}
-
-/** Returns the columns to set when a dialing call moves to this stage. */
-export function columnsAt(to: HandoffStage): { handoff: HandoffStage };
-export function columnsAt(to: EndState): { state: CallState; due_at: null };
-export function columnsAt(to: HandoffStage | EndState): object {
-  return isHandoffStage(to) ? { handoff: to } : { state: toState(to), due_at: null };
 }
 
 /** The table's primary key. The index by contact alone contains only calls that were handed off. */

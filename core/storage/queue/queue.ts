@@ -18,12 +18,11 @@ import type { CallRow } from '../engine/tables.ts';
 import { callKey, isAt, isDialing, isListed, isQueued, isUndialed, stageAfterSql } from './call-stages.ts';
 
 /*
- * To find a key's queued calls, the core scans the queue's whole index, because another index by key would make every placed call too
- * expensive (core/docs/decisions/one-index-for-the-queue.md). The queue's index contains the key, so only matching rows are looked up in the
- * table.
+ * To find a key's queued calls, the core scans the queue's whole index (core/docs/decisions/one-index-for-the-queue.md). It contains the key,
+ * so only matching rows are looked up in the table.
  */
 
-/** The columns of the index, in order. The last one distinguishes calls that were placed and are due at the same time. */
+/** The columns of the index. The last one distinguishes calls that were placed and are due at the same time. */
 const position = ['account_id', 'due_at', 'placed_at', 'api_key_id', 'contact_id'] as const;
 type Found = Pick<CallRow, (typeof position)[number] | 'campaign_id'>;
 
@@ -33,11 +32,9 @@ const start: readonly Value[] = ['', 0, 0, '', ''];
 /** Returns the SQL for the queue. After an ANALYZE, SQLite would read the table instead, and it contains every call ever placed. */
 export const queueSql = ({ kind }: Pick<Lane, 'kind'>) => (kind === 'sqlite' ? 'calls INDEXED BY calls_due' : 'calls');
 
-/**
- * Selects keys by their IDs, all keys of one creator (revoked or not), or all revoked keys whose queued calls still have to be cancelled.
- */
+/** Keys with these IDs, all keys of one creator (revoked or not), or all revoked keys whose queued calls still have to be cancelled. */
 export type KeysWithCalls = { ids: readonly string[] } | { creatorId: string } | 'marked';
-/** Selects the calls of a stop's scope that were placed by the time of the stop. An empty ID stands for the server. */
+/** The calls of a stop's scope that were placed by the time of the stop. An empty ID stands for the server. */
 type StoppedCalls = { scope: StopScope; scopeId: string; placedUntil: Millis };
 
 type CallsToCancel = KeysWithCalls | StoppedCalls;
@@ -73,7 +70,7 @@ export function isOwnedBy({ accountId, partnerId }: OwningScope): Condition {
   return { sql: 'account_id IN (SELECT id FROM accounts WHERE partner_id = ?)', values: [partnerId] };
 }
 
-/** Counts each key's calls that can be cancelled. Keys without such calls are missing from the result. */
+/** Counts each key's calls that can be cancelled. @returns only the keys that have such calls */
 export async function countQueued(database: Lane, keyIds: readonly string[]): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   for (const ids of inChunks(keyIds)) {
@@ -96,10 +93,7 @@ export function countUndialed(database: Lane, scope: Pick<StoppedCalls, 'scope' 
   return countCalls(database, from, values);
 }
 
-/**
- * Returns which of these keys have calls that a dialer is handing off. If the provider doesn't accept a call, the call can still be
- * cancelled.
- */
+/** Returns which of these keys have calls that a dialer is handing off. If the provider refuses one, it can still be cancelled. */
 export async function keysHandingOff(database: Lane, keys: KeysWithCalls, now: Millis): Promise<Set<string>> {
   const { sql, values } = isAmong(keys);
   const rows = await queryCalls<{ api_key_id: string }>(
@@ -110,12 +104,8 @@ export async function keysHandingOff(database: Lane, keys: KeysWithCalls, now: M
   return new Set(rows.map((row) => row.api_key_id));
 }
 
-/**
- * The number of calls in one transaction. Other keys wait while it runs: see scripts/bench/README.md. A single one for 300,000 calls would
- * lock SQLite for seconds, and exceed PostgreSQL's time limit.
- */
+/** The number of calls in one transaction. Other keys wait while it runs: see scripts/bench/README.md. */
 const cancelBatchSize = 200;
-/** @property size the number of calls in one transaction */
 type Cancelling = { signal?: AbortSignal | undefined; size?: number };
 
 /** Cancels in short transactions, so that others can write in between. @returns the number of cancelled calls */
@@ -154,8 +144,7 @@ export async function cancelSoon(database: Lane, calls: CallsToCancel, at: Milli
 
 async function cancelInLane(database: Lane, calls: CallsToCancel, at: Millis, how: Cancelling): Promise<number> {
   let cancelled = 0;
-  // Handle locked calls last, because waiting for them while holding a thousand other locks would cause deadlocks. SQLite doesn't lock
-  // calls.
+  // Handle locked calls last, because waiting for them while holding many other locks could cause deadlocks. SQLite doesn't lock calls.
   for (const locked of database.kind === 'sqlite' ? (['skip'] as const) : (['skip', 'wait'] as const)) {
     for (let count: number; ; cancelled += count) {
       count = await cancelOnce(database, calls, { at, locked, ...how });
@@ -179,24 +168,21 @@ async function cancelOnce(database: Lane, calls: CallsToCancel, options: Options
 }
 
 type WalkedRow = Found & { flag: Value | boolean };
+/** @property accountId for the queue of one account @property size the number of calls on a page */
+type QueuePart = { accountId?: string; size: number; signal: AbortSignal | undefined };
 
 /**
  * Reads the queue once, from start to end, in pages. Changes between two pages don't make it read anything twice or skip anything.
  *
- * @param options.among which calls to read
- * @param options.flag SQL that says whether a call matches. It's selected as a column and not used as a condition, so that every page takes
+ * @param part.among which calls to read
+ * @param part.flag SQL that says whether a call matches. It's selected as a column and not used as a condition, so that every page takes
  * the same time
- * @param options.accountId for the queue of one account
- * @param options.size calls on a page
  */
-export async function* walkQueue(
-  database: Lane,
-  options: { among?: Condition; flag?: string; accountId?: string; size: number; signal: AbortSignal | undefined },
-): AsyncGenerator<WalkedRow[]> {
-  const { among = always, flag = always.sql, accountId, size } = options;
+export async function* walkQueue(database: Lane, part: QueuePart & { among?: Condition; flag?: string }): AsyncGenerator<WalkedRow[]> {
+  const { among = always, flag = always.sql, accountId, size, signal } = part;
   const { sql, values } = both(accountId === undefined ? null : equal('account_id', accountId), among);
   for (let after = accountId === undefined ? start : [accountId, ...start.slice(1)]; ; ) {
-    options.signal?.throwIfAborted();
+    signal?.throwIfAborted();
     const rows = await database.query<WalkedRow>(
       `SELECT ${[...position, 'campaign_id']}, CASE WHEN ${flag} THEN 1 ELSE 0 END AS flag FROM ${queueSql(database)}
        WHERE due_at IS NOT NULL AND ${sql} AND (${position}) > (?, ?, ?, ?, ?) ORDER BY ${position} LIMIT ?`,
@@ -236,7 +222,7 @@ export const lapsesAt = `coalesce(not_after, due_at + ${life})`;
 /** The states of calls that haven't ended. */
 const unfinishedStates: CallState[] = [...new Set(stagesBefore('claim').map(toState))];
 
-/** Builds the SQL for the detail of a call that lapses. @param lapsesAt SQL for that time */
+/** SQL: the detail of a call that lapses. @param lapsesAt SQL for that time */
 function lapseDetailSql(lapsesAt: string): string {
   return `CASE WHEN EXISTS (
       SELECT 1 FROM dialing_stops s LEFT JOIN accounts a ON a.id = calls.account_id
@@ -362,9 +348,7 @@ export function markAllDue(
   return makeDue(database, now, { flag: isTooFar, locked: 'skip', size, signal });
 }
 
-/**
- * Makes the calls due that calling hours hold in an account, or in one of its campaigns, so that the next claim applies the current hours.
- */
+/** Makes the calls due that rules hold in an account, or in one of its campaigns, so that the next claim applies the current ones. */
 export function markHeldDue(
   database: Lane,
   now: Millis,
@@ -375,20 +359,19 @@ export function markHeldDue(
   return makeDue(database, now, { flag, locked: 'wait', size: sweepBatchSize, signal, ...scope });
 }
 
-type Waiting = {
-  /** SQL that says whether a call becomes due. */
-  flag: string;
-  /** The account, and its campaign, if only their calls become due. */
-  accountId?: string;
-  campaignId?: string | null;
-  /** What to do about calls that another process has locked. */
-  locked: 'skip' | 'wait';
-  size: number;
-  signal: AbortSignal | undefined;
-};
-
-/** Makes calls due. Reads the queue once, from start to end, because a million calls may wait. */
-async function makeDue(database: Lane, now: Millis, { campaignId = null, locked, ...queue }: Waiting): Promise<number> {
+/**
+ * Makes calls due. Reads the queue once, from start to end, because a million calls may wait.
+ *
+ * @param waiting.flag SQL that says whether a call becomes due
+ * @param waiting.campaignId for the calls of one campaign
+ * @param waiting.locked what to do about calls that another process has locked
+ */
+async function makeDue(
+  database: Lane,
+  now: Millis,
+  waiting: QueuePart & { flag: string; campaignId?: string | null; locked: 'skip' | 'wait' },
+): Promise<number> {
+  const { campaignId = null, locked, ...queue } = waiting;
   const { write } = database;
   const dueAt = write.raw(
     // A provider still has a taken call, so its outcome has the same time as before.
@@ -403,20 +386,20 @@ async function makeDue(database: Lane, now: Millis, { campaignId = null, locked,
     const due = rows.filter(({ flag, campaign_id }) => flag && (campaignId === null || campaign_id === campaignId));
     if (due.length === 0) continue;
     const keys = due.map(toKeyPair);
-    const waiting = () => selectAmong(write, keys).whereRaw(queue.flag);
-    const count = await selectBatch(write, waiting(), keys.length).update(columns);
-    // Handle locked calls last, because waiting for them while holding many other locks could cause deadlocks.
-    changed += locked === 'wait' && count < keys.length ? count + (await waiting().update(columns)) : count;
+    const found = () => selectAmong(write, keys).whereRaw(queue.flag);
+    const count = await selectBatch(write, found(), keys.length).update(columns);
+    // Handle locked calls last: see `cancelInLane`.
+    changed += locked === 'wait' && count < keys.length ? count + (await found().update(columns)) : count;
   }
   return changed;
 }
 
-/** Selects some of the matching calls in the queue for an update, and skips those that another process has locked. */
+/** Like {@link selectUnlocked}, but only calls that haven't ended. */
 export function selectBatch(on: Knex, selected: Knex.QueryBuilder, limit: number): Knex.QueryBuilder {
   return selectUnlocked(on, selected, limit).whereIn('state', unfinishedStates);
 }
 
-/** Selects some of the matching calls in any state for an update, and skips those that another process has locked. */
+/** Selects some of the matching calls for an update, and skips those that another process has locked. */
 export function selectUnlocked(on: Knex, selected: Knex.QueryBuilder, limit: number): Knex.QueryBuilder {
   const batch = unlocked(on, selected.limit(limit)).select(callKey);
   return on('calls').withMaterialized('some', batch).whereIn(callKey, on('some').select(callKey));
