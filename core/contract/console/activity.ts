@@ -105,11 +105,9 @@ export const activityRoutes = {
     summary: 'Export events. A complete file ends with the line `# complete, N rows`',
     query: z.strictObject(activityFilter).check(isRange),
     answer: 'csv',
-    problems: ['too-many-requests'],
   }),
   recordExport: route('POST', '/console/exports', {
     summary: 'Record that a list was exported',
     body: recordExportSchema,
-    problems: ['too-many-requests'],
   }),
 } as const;

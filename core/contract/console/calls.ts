@@ -137,13 +137,11 @@ export const callRoutes = {
     summary: "Export a campaign's calls. A complete file ends with the line `# complete, N rows`",
     query: callsExportQuerySchema,
     answer: 'csv',
-    problems: ['too-many-requests'],
   }),
   exportAllCalls: route('GET', '/console/calls.csv', {
     summary: 'Export the calls of all campaigns. A complete file ends with the line `# complete, N rows`',
     query: callsExportQuerySchema,
     answer: 'csv',
-    problems: ['too-many-requests'],
   }),
   summarizeCalls: route('GET', '/console/campaigns/:id/calls/summary', {
     summary: "Count a campaign's calls by day, in the last 30 days or a range of days",

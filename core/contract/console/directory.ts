@@ -123,11 +123,11 @@ export const directoryRoutes = {
     summary: 'Rename a partner (staff only)',
     body: nameInDirectorySchema,
     answer: partnerInDirectorySchema,
-    problems: ['forbidden', 'not-found'],
+    problems: ['forbidden'],
   }),
   deletePartner: route('DELETE', '/console/directory/partners/:id', {
     summary: 'Delete a partner that has no accounts, users, API keys or do-not-call numbers (staff only)',
-    problems: ['forbidden', 'not-found', 'conflict'],
+    problems: ['forbidden', 'conflict'],
   }),
   listDirectoryAccounts: route('GET', '/console/directory/accounts', {
     summary: "List the accounts that you manage (staff, and partner users who aren't limited to one account)",
@@ -146,12 +146,12 @@ export const directoryRoutes = {
     summary: "Rename an account (staff, and partner users who aren't limited to one account)",
     body: nameInDirectorySchema,
     answer: accountInDirectorySchema,
-    problems: ['forbidden', 'not-found'],
+    problems: ['forbidden'],
   }),
   deleteAccount: route('DELETE', '/console/directory/accounts/:id', {
     summary:
       "Delete an account that has no campaigns, users, API keys or do-not-call numbers (staff, and partner users who aren't limited to one account)",
-    problems: ['forbidden', 'not-found', 'conflict'],
+    problems: ['forbidden', 'conflict'],
   }),
   listDirectoryCampaigns: route('GET', '/console/directory/campaigns', {
     summary: "List the campaigns that you manage (staff, and partner users who aren't limited to one account)",
@@ -170,10 +170,10 @@ export const directoryRoutes = {
     summary: "Change a campaign's name or its settings for the provider (staff, and partner users who aren't limited to one account)",
     body: changeCampaignSchema,
     answer: campaignInDirectorySchema,
-    problems: ['forbidden', 'not-found'],
+    problems: ['forbidden'],
   }),
   deleteCampaign: route('DELETE', '/console/directory/campaigns/:id', {
     summary: "Delete a campaign that has no calls (staff, and partner users who aren't limited to one account)",
-    problems: ['forbidden', 'not-found', 'conflict'],
+    problems: ['forbidden', 'conflict'],
   }),
 } as const;

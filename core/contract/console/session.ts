@@ -125,12 +125,11 @@ export const sessionRoutes = {
     summary: 'Select an account or partner, or clear the selection (staff only)',
     body: selectTenancySchema,
     answer: sessionSchema,
-    problems: ['forbidden', 'not-found', 'too-many-requests'],
+    problems: ['forbidden'],
   }),
   changePassword: route('POST', '/console/password', {
     summary: 'Change your own password and end your other sessions',
     body: changePasswordSchema,
-    problems: ['too-many-requests'],
   }),
   enrollSecondFactor: route('POST', '/console/second-factor', {
     summary: 'Get a secret for an authenticator app, which is returned only once',
@@ -138,31 +137,28 @@ export const sessionRoutes = {
     answer: enrolledSecondFactorSchema,
     status: 201,
     secret: 'secret',
-    problems: ['conflict', 'too-many-requests'],
+    problems: ['conflict'],
   }),
   confirmSecondFactor: route('POST', '/console/second-factor/confirmation', {
     summary: 'Turn on the second factor with a code from the app, and get recovery codes, which are returned only once',
     body: enterCodeSchema,
     answer: recoveryCodesSchema,
     secret: 'recoveryCodes',
-    problems: ['conflict', 'too-many-requests'],
+    problems: ['conflict'],
   }),
   showSecondFactor: route('GET', '/console/second-factor', {
     summary: 'Show how many of your recovery codes are left',
     answer: secondFactorSchema,
-    problems: ['not-found'],
   }),
   renewRecoveryCodes: route('POST', '/console/second-factor/recovery-codes', {
     summary: 'Replace your recovery codes with new ones, which are returned only once',
     body: enterCodeSchema,
     answer: recoveryCodesSchema,
     secret: 'recoveryCodes',
-    problems: ['not-found', 'too-many-requests'],
   }),
   removeSecondFactor: route('DELETE', '/console/second-factor', {
     summary: 'Turn off your own second factor',
     body: enterCodeSchema,
-    problems: ['not-found', 'too-many-requests'],
   }),
   searchTenancies: route('GET', '/console/tenancies', {
     summary: 'Search accounts and partners (staff only)',

@@ -97,7 +97,7 @@ export const userRoutes = {
     answer: createdUserSchema,
     status: 201,
     secret: 'password',
-    problems: ['forbidden', 'conflict', 'too-many-requests'],
+    problems: ['forbidden', 'conflict'],
   }),
   previewDeletion: route('GET', '/console/users/:id/deletion', {
     summary: 'Preview the effects of deleting a user',
@@ -110,13 +110,13 @@ export const userRoutes = {
     body: changeUserSchema,
     confirm: givesAccess,
     answer: changedUserSchema,
-    problems: ['forbidden', 'conflict', 'too-many-requests'],
+    problems: ['forbidden', 'conflict'],
   }),
   unlinkUser: route('DELETE', '/console/users/:id/link', {
     summary: 'Unlink a user from their identity at the provider, and end their sessions',
     body: confirmedByCodeSchema,
     confirm: always,
-    problems: ['forbidden', 'conflict', 'too-many-requests'],
+    problems: ['forbidden', 'conflict'],
   }),
   deleteUser: route('DELETE', '/console/users/:id', {
     summary: 'Delete a user and their API keys and sessions',
@@ -129,12 +129,12 @@ export const userRoutes = {
     confirm: always,
     answer: resetPasswordSchema,
     secret: 'password',
-    problems: ['forbidden', 'conflict', 'too-many-requests'],
+    problems: ['forbidden', 'conflict'],
   }),
   resetSecondFactor: route('DELETE', '/console/users/:id/second-factor', {
     summary: "Remove a user's second factor and end their sessions",
     body: confirmedByCodeSchema,
     confirm: always,
-    problems: ['forbidden', 'conflict', 'too-many-requests'],
+    problems: ['forbidden', 'conflict'],
   }),
 } as const;
