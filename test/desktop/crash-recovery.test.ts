@@ -136,15 +136,6 @@ describeDesktop('crash recovery', () => {
     beforeEach(launch);
     afterEach(() => running.close());
 
-    it('quits after a crash if the user chooses to', async () => {
-      await answerQuestions(running, 1);
-      const end = toEnd(running);
-      await running.app.evaluate(({ BrowserWindow }) => {
-        setImmediate(() => BrowserWindow.getAllWindows()[0]?.webContents.forcefullyCrashRenderer());
-      });
-      expect(await end).to.deep.equal([0, null]);
-    });
-
     it('lets the window close after a crash lost a key value, even if creating the next key failed', async () => {
       const harness = await openCore();
       const { core, tenants } = harness;

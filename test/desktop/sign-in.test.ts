@@ -144,34 +144,6 @@ describeDesktop('the console, at sign-in,', () => {
     });
   }
 
-  it('asks for a new password after a one-time password, before anything else', async () => {
-    const { page, core, tenants } = harness;
-    await signInAs(harness, 'partner');
-    await page.getByRole('link', { name: 'Users' }).click();
-    await page.getByRole('button', { name: 'Create user' }).click();
-    await page.getByLabel('Name', { exact: true }).fill('Nora New');
-    await page.getByLabel('Email', { exact: true }).fill('nora@example.com');
-    await page.getByLabel('Account', { exact: true }).selectOption(tenants.account.name);
-    await page.getByRole('dialog').getByRole('button', { name: 'Create user' }).click();
-    const oneTime = await page.getByLabel('One-time password').inputValue();
-    await page.getByRole('button', { name: "I've Saved It" }).click();
-    await signOut();
-
-    await submit(core.url, 'nora@example.com', oneTime);
-    await page.getByRole('heading', { name: 'Choose a new password' }).waitFor();
-    expect(await page.getByLabel('Current password').count()).to.equal(0);
-    await page.getByLabel('New password', { exact: true }).fill('short');
-    await page.getByRole('button', { name: 'Change password' }).click();
-    await page.getByText('Must be at least 8 characters.').waitFor();
-    await page.getByLabel('New password', { exact: true }).fill('four words are plenty');
-    await page.getByRole('button', { name: 'Change password' }).click();
-    await page.getByRole('heading', { name: 'API keys', exact: true }).waitFor();
-    await signOut();
-    await submit(core.url, 'nora@example.com', 'four words are plenty');
-    await page.getByRole('heading', { name: 'API keys', exact: true }).waitFor();
-    await signOut();
-  });
-
   it('sends no password if the user cancels while the server is being identified', async () => {
     const { page, core, tenants } = harness;
     const network = await faultyProxy(core.url);
@@ -193,6 +165,7 @@ describeDesktop('the console, at sign-in,', () => {
     const { userData } = harness.desktop;
     await harness.desktop.close();
     const settings = JSON.parse(readFileSync(join(userData, 'settings.json'), 'utf8'));
+    expect(Object.keys(settings).toSorted()).to.deep.equal(['notified', 'notifiesExpiry', 'servers', 'unsaved', 'window']);
     expect(settings.servers[0]).to.deep.equal({ address: harness.core.url, email: harness.tenants.users.account.email });
     const again = await launchConsole({ userData });
     await again.page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor();

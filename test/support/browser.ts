@@ -13,9 +13,9 @@ import { type EnginePage, finders, signInAs, type UserName } from './console-har
 import { type CoreHarness, openCore } from './core.ts';
 import { chooseCommand, launchConsole } from './electron.ts';
 import { rootArgs } from './electron-runtime.ts';
-import { type FaultyProxy, faultyProxy } from './proxies.ts';
+import { faultyProxy } from './proxies.ts';
 import { createKeyOn } from './sample-data.ts';
-import { describeUnless, findProgram } from './suites.ts';
+import { describeUnless, findProgram, openOnce } from './suites.ts';
 import { signIn } from './tenants.ts';
 
 const { CHROMIUM_PATH } = process.env;
@@ -135,16 +135,12 @@ export async function openWithKeys(harness: PageHarness, names: readonly string[
 
 /** Returns a core with a key, and for each test a page in a new browser profile. A test fails if its page warns or throws an error. */
 export function browserForEach() {
-  let harness: CoreHarness;
+  const harness = openOnce(() => openCore());
   let context: BrowserContext;
   let page: Page;
   let complaints: string[];
 
-  before(async () => {
-    harness = await openCore();
-    await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
-  });
-  after(() => harness.close());
+  before(() => createKeyOn(harness, harness.tenants.users.account, 'Practice software'));
   async function openProfile(timezoneId = 'Europe/Berlin'): Promise<void> {
     context = await (await sharedBrowser()).newContext({ timezoneId, locale: 'en-GB' });
     page = await context.newPage();
@@ -166,9 +162,7 @@ export function browserForEach() {
     await addSession(context, cookie, address);
   }
   return {
-    get harness() {
-      return harness;
-    },
+    harness,
     get context() {
       return context;
     },
@@ -224,32 +218,21 @@ export function browserForEach() {
 
 /** Returns a core, and a page that all tests of a suite share, in which a partner is signed in. @param fill adds data to the core */
 export function browserForAll(fill: (harness: CoreHarness) => Promise<void>) {
-  let harness: CoreHarness;
-  let network: FaultyProxy;
-  let home: Home;
+  const harness = openOnce(() => openCore());
+  const network = openOnce(() => faultyProxy(harness.core.url));
+  const home = openOnce(() => openInChromium('about:blank'));
   before(async () => {
-    harness = await openCore();
-    network = await faultyProxy(harness.core.url);
     await fill(harness);
-    home = await openInChromium(network.url);
-    await signInAs({ ...harness, page: home.page, core: { ...harness.core, url: network.url } }, 'partner');
-  });
-  after(async () => {
-    await home?.close();
-    await network?.close();
-    await harness?.close();
+    const { core, tenants } = harness;
+    await addSession(home.page.context(), await signIn(core.url, tenants.users.partner.email), network.url);
+    await home.page.goto(network.url);
+    await home.page.getByRole('navigation').waitFor();
   });
 
   const page = () => home.page;
   const found = finders(page);
   return {
-    get harness() {
-      return harness;
-    },
-    get network() {
-      return network;
-    },
-    page,
+    ...{ harness, network, page },
     ...found,
     resize: (width: number) => page().setViewportSize({ width, height: 800 }),
     async goTo(screen: string): Promise<void> {

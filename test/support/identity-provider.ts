@@ -5,11 +5,12 @@ import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import Provider, { type Adapter, type AdapterPayload, type JWK } from 'oidc-provider';
 import { sessionSchema } from '#contract/console/session.ts';
-import { type FakeClock, fakeClock } from './clock.ts';
+import { fakeClock } from './clock.ts';
 import { type CoreHarness, type CoreOptions, openCore } from './core.ts';
 import type { DatabaseKind } from './databases.ts';
 import { type Answer, ask, readCookies } from './http.ts';
 import { startFront } from './proxies.ts';
+import { openOnce } from './suites.ts';
 
 /** A person at the provider, which signs everyone in as this person. */
 export type Person = { subject: string; email?: string; isVerified?: boolean };
@@ -273,13 +274,8 @@ export const ada: Person = { subject: 'ada-at-the-provider', email: 'ada@example
 
 /** Opens a core with a provider before the tests of a suite. Each test begins without links and sessions. */
 export function providerSuite(kind: DatabaseKind = 'sqlite') {
-  let harness: ProviderHarness;
-  let clock: FakeClock;
-  before(async () => {
-    clock = fakeClock(new Date().toISOString());
-    harness = await openWithProvider({ kind, clock });
-  });
-  after(() => harness.close());
+  const clock = fakeClock(new Date().toISOString());
+  const harness = openOnce(() => openWithProvider({ kind, clock }));
   beforeEach(() => {
     clock.set(new Date().toISOString());
     Object.assign(harness.provider, { person: ada, forgery: {}, intercept: () => false });
@@ -291,13 +287,7 @@ export function providerSuite(kind: DatabaseKind = 'sqlite') {
 
   const session = (browser: TestBrowser) => browser.open(`${harness.url}/console/session`);
   return {
-    get harness() {
-      return harness;
-    },
-    get clock() {
-      return clock;
-    },
-    session,
+    ...{ harness, clock, session },
     links: () => harness.direct.ports.stores.links,
     emailIn: async (browser: TestBrowser) => sessionSchema.parse((await session(browser)).json).viewer.email,
   };

@@ -1,60 +1,43 @@
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
-import { type FakeClock, fakeClock } from './clock.ts';
+import { fakeClock } from './clock.ts';
 import { openCore, type RunningCore, startCoreHere } from './core.ts';
 import type { DatabaseKind } from './databases.ts';
 import { ask, readCookies } from './http.ts';
 import { openOnce } from './suites.ts';
 import { enroll, password, signIn } from './tenants.ts';
 
-/** Opens a core before the tests of a suite, and closes it after them. @returns functions that sign users in there */
-export function sessionSuite(kind: DatabaseKind = 'sqlite') {
-  let clock: FakeClock;
-  before(() => {
-    clock = fakeClock();
-  });
-  const harness = openOnce(() => openCore({ kind, clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } }));
+const environment = { TRUSTED_PROXIES: '127.0.0.1' };
 
-  const session = (cookie: string) => ask('GET', `${harness.core.url}/console/session`, { cookie });
-  const tryPassword = (email: string, attempt: string, headers: Record<string, string> = {}, cookie?: string) =>
-    ask('POST', `${harness.core.url}/console/session`, {
-      body: { email, password: attempt },
-      headers,
-      ...(cookie === undefined ? {} : { cookie }),
-    });
-  return {
-    get core() {
-      return harness.core;
-    },
-    get database() {
-      return harness.database;
-    },
-    get direct() {
-      return harness.direct;
-    },
-    get tenants() {
-      return harness.tenants;
-    },
-    get clock() {
-      return clock;
-    },
-    ...{ session, tryPassword },
-  };
+/** Opens a core before the tests of a suite, and closes it after them. */
+const openSuite = (kind: DatabaseKind) =>
+  openOnce(async () => {
+    const clock = fakeClock();
+    return { ...(await openCore({ kind, clock, environment })), clock };
+  });
+
+/** @returns the suite's core, and functions that sign users in there */
+export function sessionSuite(kind: DatabaseKind = 'sqlite') {
+  const harness = openSuite(kind);
+  return Object.assign(harness, {
+    session: (cookie: string) => ask('GET', `${harness.core.url}/console/session`, { cookie }),
+    tryPassword: (email: string, attempt: string, headers: Record<string, string> = {}, cookie?: string) =>
+      ask('POST', `${harness.core.url}/console/session`, {
+        body: { email, password: attempt },
+        headers,
+        ...(cookie === undefined ? {} : { cookie }),
+      }),
+  });
 }
 
-/** Opens a core before the tests of a suite, and closes it after them. @returns functions that sign users in there with codes */
+/** @returns the suite's core, and functions that sign users in there with codes */
 export function secondFactorSuite(kind: DatabaseKind = 'sqlite') {
-  let clock: FakeClock;
-  const environment = { TRUSTED_PROXIES: '127.0.0.1' };
-  before(() => {
-    clock = fakeClock();
-  });
-  const harness = openOnce(() => openCore({ kind, clock, environment }));
+  const harness = openSuite(kind);
 
   const others: RunningCore[] = [];
   /** Starts another core on the same database. It runs until the end of the test. */
   async function startAnother(more: Record<string, string> = {}): Promise<RunningCore> {
-    const other = await startCoreHere(harness.database, { clock, environment: { ...environment, ...more } });
+    const other = await startCoreHere(harness.database, { clock: harness.clock, environment: { ...environment, ...more } });
     others.push(other);
     return other;
   }
@@ -92,26 +75,14 @@ export function secondFactorSuite(kind: DatabaseKind = 'sqlite') {
   /** Creates a new staff user with a second factor, signed in. */
   async function newUser() {
     const created = await newUserWithout();
-    return { ...created, ...(await enroll(harness.core.url, created.cookie, clock)) };
+    return { ...created, ...(await enroll(harness.core.url, created.cookie, harness.clock)) };
   }
-  const database = () => harness.direct.storage.database;
+  const tables = () => harness.direct.storage.database;
   const listActions = async (id: string): Promise<string[]> =>
-    database().read('audit_events').where({ subject_id: id }).orderBy('id').pluck('action');
+    tables().read('audit_events').where({ subject_id: id }).orderBy('id').pluck('action');
 
-  return {
-    get core() {
-      return harness.core;
-    },
-    get tenants() {
-      return harness.tenants;
-    },
-    get ports() {
-      return harness.direct.ports;
-    },
-    get clock() {
-      return clock;
-    },
-    ...{ database, startAnother, closeOthers, elsewhere, newUser, newUserWithout, listActions },
+  return Object.assign(harness, {
+    ...{ tables, startAnother, closeOthers, elsewhere, newUser, newUserWithout, listActions },
     ...{ tryPassword, enterCode, inSession, readStatus, halfOpen, signInWith },
-  };
+  });
 }

@@ -36,19 +36,7 @@ export function tenancySuite(kind: DatabaseKind) {
     }
   });
 
-  return {
-    get core() {
-      return harness.core;
-    },
-    get direct() {
-      return harness.direct;
-    },
-    get tenants() {
-      return harness.tenants;
-    },
-    ...{ cookies, calls, getKey },
-    as: (who: string) => ({ cookie: cookies.get(who) ?? '' }),
-  };
+  return Object.assign(harness, { cookies, calls, getKey, as: (who: string) => ({ cookie: cookies.get(who) ?? '' }) });
 }
 
 export type Who =
@@ -160,13 +148,10 @@ export function callingRules(kind: DatabaseKind) {
     return callsSchema.parse(json).calls.map(({ state, heldUntil, heldZone, detail }) => ({ state, heldUntil, heldZone, detail }));
   };
   return {
-    get harness() {
-      return harness;
-    },
     get cookie() {
       return cookie;
     },
-    ...{ clock, formatUrl, setHours, setNumbers, place, check, claim, listed },
+    ...{ harness, clock, formatUrl, setHours, setNumbers, place, check, claim, listed },
     cancel: (requestId: string) =>
       ask('DELETE', `${onDemand(harness.core.url, harness.tenants.campaign.id)}/by-request-id/${requestId}`, { key }),
   };

@@ -8,7 +8,7 @@ import { password } from '../../support/tenants.ts';
 
 describe('a second factor', () => {
   const at = secondFactorSuite();
-  const { database, startAnother, closeOthers, newUser, listActions, tryPassword, enterCode, inSession, readStatus, halfOpen, signInWith } =
+  const { tables, startAnother, closeOthers, newUser, listActions, tryPassword, enterCode, inSession, readStatus, halfOpen, signInWith } =
     at;
 
   describe('at sign-in', () => {
@@ -62,18 +62,18 @@ describe('a second factor', () => {
     it('is no longer accepted if the password changes or the user is disabled', async () => {
       const { email, app, id } = await newUser();
       const cookie = await halfOpen(email);
-      const user = (await at.ports.stores.users.findByEmail(email))?.user;
+      const user = (await at.direct.ports.stores.users.findByEmail(email))?.user;
       if (!user) throw new Error("The user doesn't exist.");
-      await resetPassword(at.ports, operator, user, password);
+      await resetPassword(at.direct.ports, operator, user, password);
       expect((await enterCode(cookie, app.code())).status).to.equal(401);
       const again = await halfOpen(email);
-      await database().write('users').where({ id }).update({ disabled_at: at.clock.now() });
+      await tables().write('users').where({ id }).update({ disabled_at: at.clock.now() });
       expect((await enterCode(again, app.code())).status).to.equal(401);
     });
 
     it('is recorded in the activity, whether or not the code was valid', async () => {
       const { email, app, id } = await newUser();
-      const { read } = database();
+      const { read } = tables();
       await halfOpen(email);
       const before = await read('audit_events').where({ subject_id: id, action: 'session.started' }).pluck('id');
       const other = await startAnother();

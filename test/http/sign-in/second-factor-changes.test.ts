@@ -11,7 +11,7 @@ import { password, recoveryCodesIn, signIn } from '../../support/tenants.ts';
 describe('a second factor', () => {
   onEachDatabase((kind) => {
     const at = secondFactorSuite(kind);
-    const { database, newUser, newUserWithout, listActions, tryPassword, enterCode, inSession, readStatus, signInWith } = at;
+    const { tables, newUser, newUserWithout, listActions, tryPassword, enterCode, inSession, readStatus, signInWith } = at;
 
     describe('in a signed-in session', () => {
       it('is required to change the password', async () => {
@@ -28,7 +28,7 @@ describe('a second factor', () => {
 
       it('is required again to replace a one-time password', async () => {
         const { email, app, user } = await newUser();
-        const { password: once } = await resetPassword(at.ports, operator, user, null);
+        const { password: once } = await resetPassword(at.direct.ports, operator, user, null);
         const answer = await enterCode(readCookies(await tryPassword(email, once ?? '')), app.code());
         expect(answer.json).to.deep.include({ passwordChangeDue: true });
         const choose = (body: object) => inSession('POST', '/console/password', readCookies(answer), { newPassword: password, ...body });
@@ -44,7 +44,7 @@ describe('a second factor', () => {
         expect((await tryPassword(email)).status).to.equal(201);
         expect((await inSession('DELETE', '/console/second-factor', cookie, { code: '000000' })).status).to.equal(404);
         expect(await listActions(id)).to.include('second-factor.removed');
-        expect(await database().read('recovery_codes').where({ user_id: id })).to.deep.equal([]);
+        expect(await tables().read('recovery_codes').where({ user_id: id })).to.deep.equal([]);
       });
     });
 
@@ -84,7 +84,7 @@ describe('a second factor', () => {
         const { cookie, id, recoveryCodes } = await newUser();
         const answers = await Promise.all(recoveryCodes.slice(0, 4).map((code) => renew(cookie, code)));
         expect(answers.map(({ status }) => status)).to.include(200);
-        expect(await at.database().read('recovery_codes').where({ user_id: id })).to.have.length(10);
+        expect(await at.tables().read('recovery_codes').where({ user_id: id })).to.have.length(10);
       });
     });
 
@@ -95,8 +95,8 @@ describe('a second factor', () => {
         const admin = await newUser();
         const { id } = await newUser();
         const { tied } = at.tenants.users;
-        const linked = auditEvent(at.ports, operator.actor, 'user.linked', { kind: 'user', id, name: '' }, null);
-        await at.ports.stores.links.create({ id }, { issuer: 'https://login.example.com', subject: id }, true, linked);
+        const linked = auditEvent(at.direct.ports, operator.actor, 'user.linked', { kind: 'user', id, name: '' }, null);
+        await at.direct.ports.stores.links.create({ id }, { issuer: 'https://login.example.com', subject: id }, true, linked);
         for (const [method, path, body, status] of [
           ['POST', '/console/users', { email: 'new@example.com', name: 'New', userType: 'staff' }, 201],
           ['POST', `/console/users/${id}/password`, {}, 200],

@@ -8,7 +8,7 @@ describe('second-factor codes', () => {
   onEachDatabase((kind) => {
     const at = secondFactorSuite(kind);
     const {
-      database,
+      tables,
       startAnother,
       elsewhere,
       newUser,
@@ -199,10 +199,10 @@ describe('second-factor codes', () => {
       it('are throttled only after ten more attempts if a valid code was entered in between', async () => {
         const { email, app } = await newUser();
         const from = '203.0.113.77';
-        await database().write('sign_in_attempts').delete();
+        await tables().write('sign_in_attempts').delete();
         await enterCode(await halfOpen(email, { from }), '000000', { from });
         expect((await enterCode(await halfOpen(email, { from }), app.code(), { from })).status).to.equal(201);
-        const left = await database().read('sign_in_attempts').orderBy('key').select('key', 'attempts');
+        const left = await tables().read('sign_in_attempts').orderBy('key').select('key', 'attempts');
         expect(left.map(({ key, attempts }) => [key.split(':')[0], attempts])).to.deep.equal([
           ['account', 0],
           ['address', 2],

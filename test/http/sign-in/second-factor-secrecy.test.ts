@@ -9,18 +9,18 @@ const otherSecret = 'another secret for tests of at least 32 characters';
 
 describe('a second factor', () => {
   const at = secondFactorSuite();
-  const { database, startAnother, newUser, enterCode, inSession, halfOpen, signInWith } = at;
+  const { tables, startAnother, newUser, enterCode, inSession, halfOpen, signInWith } = at;
 
   describe('in the database', () => {
     it('can’t be read by someone who steals the database', async () => {
       const { id, app, recoveryCodes } = await newUser();
       const rows = JSON.stringify([
-        await database().read('second_factors').where({ user_id: id }),
-        await database().read('recovery_codes').where({ user_id: id }),
+        await tables().read('second_factors').where({ user_id: id }),
+        await tables().read('recovery_codes').where({ user_id: id }),
       ]);
       for (const secret of [app.secret, ...recoveryCodes, ...recoveryCodes.map((code) => code.replace('-', ''))])
         expect(rows).not.to.include(secret);
-      expect(await database().read('recovery_codes').where({ user_id: id })).to.have.length(10);
+      expect(await tables().read('recovery_codes').where({ user_id: id })).to.have.length(10);
     });
 
     it("can't be decrypted with another session secret, or in another user's row", async () => {
@@ -32,7 +32,7 @@ describe('a second factor', () => {
         "This server can't read your second factor. Ask an administrator to reset it, or the operator to check the log.",
       ]);
       expect(JSON.stringify(thief.log)).to.include('SESSION_SECRETS no longer contains');
-      const factors = () => database().write('second_factors');
+      const factors = () => tables().write('second_factors');
       const planted = await factors().where({ user_id: other.id }).first('secret');
       await factors()
         .where({ user_id: one.id })
@@ -43,7 +43,7 @@ describe('a second factor', () => {
 
     it('is re-encrypted with a new session secret, and then no longer needs the old one', async () => {
       const { email, app, recoveryCodes } = await newUser();
-      const { ports } = at;
+      const { ports } = at.direct;
       const resealed = await resealSecrets({ ...ports, secretBox: createSecretBox([otherSecret, testSecret], testRandomness) });
       expect(resealed.unreadable).to.equal(0);
       expect(resealed.resealed).to.be.greaterThan(0);
@@ -65,7 +65,7 @@ describe('a second factor', () => {
     await signInWith(email, code);
     await inSession('DELETE', '/console/second-factor', cookie, { code: recoveryCodes[1] });
     const metrics = await (await fetch(`${at.core.managementUrl}/metrics`)).text();
-    const written = [JSON.stringify(at.core.log), metrics, JSON.stringify(await database().read('audit_events'))].join('\n');
+    const written = [JSON.stringify(at.core.log), metrics, JSON.stringify(await tables().read('audit_events'))].join('\n');
     for (const secret of [app.secret, `"${code}"`, ...recoveryCodes]) expect(written).not.to.include(secret);
     expect(metrics).to.match(/callkey_second_factor_codes_total\{result="accepted"\} [1-9]/);
     expect(metrics).to.match(/callkey_second_factor_codes_total\{result="refused"\} [1-9]/);

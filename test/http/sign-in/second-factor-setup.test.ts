@@ -71,7 +71,7 @@ describe('a second factor', () => {
     it('must be set up before anything else, but after replacing a one-time password', async () => {
       const strict = await startAnother({ SECOND_FACTOR: 'required' });
       const input = { email: 'due@example.com', name: 'Due', userType: 'staff', accountId: null, partnerId: null } as const;
-      const { password: once } = await createUser(at.ports, operator, input, null);
+      const { password: once } = await createUser(at.direct.ports, operator, input, null);
       const signedIn = await tryPassword(input.email, once ?? '', { at: strict });
       expect(signedIn.json).to.deep.include({ passwordChangeDue: true, secondFactorDue: true, secondFactor: false });
       const cookie = readCookies(signedIn);
