@@ -7,11 +7,10 @@ import { type ConsoleRoutes, consoleRoutes as table } from '#contract/routes.ts'
 import { isDecodable } from '#contract/server-address.ts';
 import { isIdentifier } from '#contract/text/text.ts';
 import type { Turn } from '../domain/calls/call-list.ts';
-import type { Session } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { notFound, Problem } from '../domain/problem.ts';
 import { confirmRequest } from '../domain/sign-in/second-factor.ts';
-import { mayUse, recordTenancyAccess, sessionStages, stageOf } from '../domain/sign-in/sessions.ts';
+import { recordTenancyAccess, requireStage } from '../domain/sign-in/sessions.ts';
 import * as activity from './console/activity.ts';
 import * as apiKeys from './console/api-keys.ts';
 import * as calls from './console/calls.ts';
@@ -181,12 +180,6 @@ function readCode(body: unknown): string | undefined {
 
 /** A session that still needs a code isn't enough. */
 const requireSession: Middleware = async (ctx, next) => (isSignedIn(ctx) ? next() : refuse(ctx));
-
-/** @throws Problem `forbidden` if what the session has proved isn't enough for the route */
-function requireStage(ports: Ports, session: Session, name: SessionRoute): void {
-  const stage = stageOf(ports, session);
-  if (!mayUse(stage, name)) throw new Problem('forbidden', sessionStages[stage].refusal ?? 'Finish signing in first.');
-}
 
 const requireDecodablePath: Middleware = (ctx, next) => {
   if (!isDecodable(ctx.url)) throw badEncoding();
