@@ -9,7 +9,7 @@ import type { User } from '../core/domain/model.ts';
 import type { Ports } from '../core/domain/ports.ts';
 import { Problem } from '../core/domain/problem.ts';
 import { ConfigError, readDatabaseLocation } from '../core/server/start/config.ts';
-import { openPorts } from './support/direct-database.ts';
+import { openDirect } from './support/direct-database.ts';
 
 /** All users have the same password, which is random for each run. This database is only for trying things out. */
 const password = randomBytes(9).toString('base64url');
@@ -56,7 +56,7 @@ echo 'Sign in at ${server} as ada@harbour.example, with the password ${password}
 }
 
 try {
-  const { ports, storage } = await openPorts(readDatabaseLocation(process.env));
+  const { ports, storage } = await openDirect(readDatabaseLocation(process.env));
   try {
     process.stdout.write(await fill(ports));
   } finally {

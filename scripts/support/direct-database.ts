@@ -6,21 +6,14 @@ import { createUser } from '../../core/domain/directory/users.ts';
 import type { Ports } from '../../core/domain/ports.ts';
 import { systemClock } from '../../core/server/start/system.ts';
 import { type DatabaseLocation, parseDatabaseUrl } from '../../core/storage/engine/database.ts';
-import { openStorage, type Storage, unobserved } from '../../core/storage/storage.ts';
+import { openStorage, unobserved } from '../../core/storage/storage.ts';
 
 /** Migrates a database, and opens it for scripts and tests without a core. @param others ports to use instead of the usual ones */
-export async function openPorts(
-  location: DatabaseLocation,
-  { clock = systemClock, ...others }: Partial<Ports> = {},
-): Promise<{ ports: Ports; storage: Storage }> {
-  const storage = openStorage(location, clock, unobserved);
+export async function openDirect(database: string | DatabaseLocation, { clock = systemClock, ...others }: Partial<Ports> = {}) {
+  const storage = openStorage(typeof database === 'string' ? parseDatabaseUrl(database) : database, clock, unobserved);
   await storage.migrate();
-  return { ports: { ...portsWithoutCore(storage), clock, ...others }, storage };
-}
-
-/** Opens a database by its DATABASE_URL. */
-export function openDirect(databaseUrl: string, others?: Partial<Ports>): Promise<{ ports: Ports; storage: Storage }> {
-  return openPorts(parseDatabaseUrl(databaseUrl), others);
+  const ports: Ports = { ...portsWithoutCore(storage), clock, ...others };
+  return { ports, storage };
 }
 
 export const password = 'correct horse battery staple';
