@@ -12,7 +12,7 @@ import { createProgram } from './program.ts';
 import { diskReason } from './state/durable-file.ts';
 import { xdgFolders } from './state/folders.ts';
 import { Interrupted } from './terminal/interrupt.ts';
-import { createOutput, exitCodes, type Output, toFailure } from './terminal/output.ts';
+import { createOutput, type Output, toFailure } from './terminal/output.ts';
 
 const outputLost = new AbortController();
 process.stdout.on('error', (error) => outputLost.abort(error));
@@ -76,11 +76,12 @@ function fail(error: unknown): void {
   const output = createdOutput ?? createOutput(process, { json }, outputLost.signal);
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return;
-    process.exitCode = exitCodes.usage;
-    const message =
-      error.code === 'commander.help' ? 'Missing command. To list commands, run callkey --help.' : error.message.replace(/^error: /, '');
+    const isMissing = error.code === 'commander.help';
+    const message = isMissing ? 'Missing command. To list commands, run callkey --help.' : error.message.replace(/^error: /, '');
+    const failure = toFailure(usageError(message));
+    process.exitCode = failure.exitCode;
     // Without --json, commander has already printed its message.
-    if (json) output.error({ code: 'usage', message, exitCode: exitCodes.usage });
+    if (json) output.error(failure);
   } else if (error instanceof Interrupted) {
     if (json) output.error({ code: 'interrupted', message: error.message, exitCode: 128 + constants.signals[error.signal] });
     else output.note(error.message);
@@ -89,8 +90,9 @@ function fail(error: unknown): void {
   } else {
     const callkeyError =
       error instanceof CallkeyError ? error : new CallkeyError('failed', error instanceof Error ? error.message : String(error));
-    process.exitCode = exitCodes[callkeyError.kind];
-    output.error(toFailure(callkeyError));
+    const failure = toFailure(callkeyError);
+    process.exitCode = failure.exitCode;
+    output.error(failure);
     if (error instanceof Error && !(error instanceof CallkeyError)) output.trace(error.stack ?? '');
   }
 }

@@ -23,12 +23,14 @@ const values: Readonly<Record<string, ValueType>> = {
   run: 'runs',
 };
 
+type Choice = { word: string; description: string };
+
 /** The words that can follow a command. */
 type Place = {
   /** The command's words, such as `call place`; empty for the program itself. */
   words: string;
-  commands: { name: string; description: string }[];
-  options: { flag: string; description: string; takes: ValueType }[];
+  commands: Choice[];
+  options: (Choice & { takes: ValueType })[];
   /** The kind of value that its argument takes. */
   argument: ValueKind | undefined;
 };
@@ -88,13 +90,13 @@ function listPlaces(program: Command): Place[] {
     const options = [...new Map(all.map((option) => [option.long, option])).values()];
     const here: Place = {
       words: words.join(' '),
-      commands: subcommands.map((sub) => ({ name: sub.name(), description: sub.description() })),
+      commands: subcommands.map((sub) => ({ word: sub.name(), description: sub.description() })),
       options: options.flatMap(({ long, description, required }) =>
-        long ? [{ flag: long, description, takes: required ? (values[long] ?? 'text') : 'nothing' }] : [],
+        long ? [{ word: long, description, takes: required ? (values[long] ?? 'text') : 'nothing' }] : [],
       ),
       argument: expectedArgument(command, words),
     };
-    if (here.words === 'completion') here.commands = shells.map((name) => ({ name, description: '' }));
+    if (here.words === 'completion') here.commands = shells.map((word) => ({ word, description: '' }));
     return [here, ...subcommands.flatMap((sub) => place(sub, [...words, sub.name()]))];
   };
   return place(program, []);
@@ -125,7 +127,7 @@ _callkey() {
     ${ofKind('text')}) COMPREPLY=(); return ;;
   esac
   case "$place" in
-${places.map((place) => `    '${placePrefix(place)}') words='${candidates(place).join(' ')}' kind='${place.argument ?? ''}' ;;`).join('\n')}
+${places.map((place) => `    '${placePrefix(place)}') words='${[...place.commands, ...place.options].map(({ word }) => word).join(' ')}' kind='${place.argument ?? ''}' ;;`).join('\n')}
   esac
   case "$previous" in
 ${cases.join('\n')}
@@ -139,9 +141,7 @@ complete -F _callkey callkey`;
 
 function zsh(places: Place[]): string {
   const described = ({ commands, options }: Place) =>
-    [...commands.map(({ name, description }) => [name, description]), ...options.map(({ flag, description }) => [flag, description])]
-      .map(([word = '', description = '']) => quoted(`${word}:${description}`))
-      .join(' ');
+    [...commands, ...options].map(({ word, description }) => quoted(`${word}:${description}`)).join(' ');
   return `#compdef callkey
 # zsh completion for callkey. Load it with: source <(callkey completion zsh)
 _callkey() {
@@ -175,10 +175,10 @@ function fish(places: Place[]): string {
   const lines = places.flatMap((place) => {
     const when = `-n ${quoted(`__callkey_at ${quoted(place.words)}`)}`;
     const commands = place.commands.map(
-      ({ name, description }) => `complete -c callkey ${when} -a ${quoted(name)} -d ${quoted(description)}`,
+      ({ word, description }) => `complete -c callkey ${when} -a ${quoted(word)} -d ${quoted(description)}`,
     );
     const options = place.options.map(
-      ({ flag, description, takes }) => `complete -c callkey ${when} -l ${flag.slice(2)} ${fishTakes(takes)}-d ${quoted(description)}`,
+      ({ word, description, takes }) => `complete -c callkey ${when} -l ${word.slice(2)} ${fishTakes(takes)}-d ${quoted(description)}`,
     );
     const argument = place.argument ? [`complete -c callkey ${when} ${fishValues(place.argument, -1)}`] : [];
     return [...commands, ...options, ...argument];
@@ -223,15 +223,11 @@ function placePrefix({ words }: Place): string {
   return words === '' ? '' : ` ${words}`;
 }
 
-function candidates({ commands, options }: Place): string[] {
-  return [...commands.map(({ name }) => name), ...options.map(({ flag }) => flag)];
-}
-
 /** Returns the kinds of values that options take. */
 function kindsOfOptions(places: Place[]): ValueKind[] {
   return valueKinds.filter((kind) => flags(places, kind).length > 0);
 }
 
 function flags(places: Place[], takes: ValueType): string[] {
-  return [...new Set(places.flatMap(({ options }) => options.filter((option) => option.takes === takes).map(({ flag }) => flag)))];
+  return [...new Set(places.flatMap(({ options }) => options.filter((option) => option.takes === takes).map(({ word }) => word)))];
 }

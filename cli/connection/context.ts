@@ -1,7 +1,7 @@
 import type { CallkeyClient } from '../client/callkey-client.ts';
 import { type CallkeyError, usageError } from '../client/errors.ts';
 import type { ClientOptions } from '../client/types.ts';
-import { exitCodes, type Output, type Streams, toFailure } from '../terminal/output.ts';
+import { type Output, type Streams, toFailure } from '../terminal/output.ts';
 import { keySetCommand, readKey } from './keys.ts';
 import { checkedServer, readSettings, requireServer, resolveCampaign, type Settings, type SettingsSource } from './settings.ts';
 
@@ -56,8 +56,9 @@ export function createContext(surroundings: Surroundings) {
     },
     /** Fails a command whose output already says what's wrong. With --json, still reports the error in the usual place. */
     endWith(error: CallkeyError): void {
-      process.exitCode = exitCodes[error.kind];
-      if (output.json) output.error(toFailure(error));
+      const failure = toFailure(error);
+      process.exitCode = failure.exitCode;
+      if (output.json) output.error(failure);
     },
   };
 }

@@ -45,30 +45,17 @@ export function createOutput(
   };
 }
 
-/** Scripts depend on these, so a code never changes its meaning. */
-export const exitCodes = {
-  done: 0,
-  failed: 1,
-  usage: 2,
-  keyRefused: 3,
-  campaignRefused: 4,
-  conflict: 5,
-  notFound: 6,
-  unreachable: 7,
-  notCallable: 8,
-} as const satisfies Record<ErrorKind | 'done', number>;
-
-/** With --json, the code of an error that doesn't have its own. */
-const errorCodes = {
-  failed: 'failed',
-  usage: 'usage',
-  keyRefused: 'unauthorized',
-  campaignRefused: 'campaign-refused',
-  conflict: 'conflict',
-  notFound: 'not-found',
-  unreachable: 'unreachable',
-  notCallable: 'not-callable',
-} as const satisfies Record<ErrorKind, string>;
+/** Scripts depend on the exit codes, so none changes its meaning. With --json, `code` is for errors that don't have their own. */
+const failures = {
+  failed: { exitCode: 1, code: 'failed' },
+  usage: { exitCode: 2, code: 'usage' },
+  keyRefused: { exitCode: 3, code: 'unauthorized' },
+  campaignRefused: { exitCode: 4, code: 'campaign-refused' },
+  conflict: { exitCode: 5, code: 'conflict' },
+  notFound: { exitCode: 6, code: 'not-found' },
+  unreachable: { exitCode: 7, code: 'unreachable' },
+  notCallable: { exitCode: 8, code: 'not-callable' },
+} as const satisfies Record<ErrorKind, Pick<Failure, 'exitCode' | 'code'>>;
 
 /** The sections of the command's own README that explain its codes. */
 const sections: Readonly<Record<string, string>> = {
@@ -84,5 +71,6 @@ export function toFailure({ kind, code, message, status }: CallkeyError): Failur
   const own = section && pageUrl(`cli/README.md#${section}`);
   // Only a core sends a status and a problem code.
   const page = code !== undefined && status !== undefined ? pageUrl(`core/docs/problems.md#${code}`) : own;
-  return { code: code ?? errorCodes[kind], message, exitCode: exitCodes[kind], ...(page && { page }) };
+  const { exitCode, code: usualCode } = failures[kind];
+  return { code: code ?? usualCode, message, exitCode, ...(page && { page }) };
 }
