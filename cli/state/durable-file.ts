@@ -70,9 +70,14 @@ export async function inTurn<Result>(path: string, change: () => Promise<Result>
   try {
     await makeFolder(dirname(path));
     for (let [seen, since] = ['', performance.now()]; !(await isCreated(lock)); await setTimeout(10)) {
-      const { ino = 0, mtimeMs = 0 } = (await stat(lock).catch(() => undefined)) ?? {};
-      if (seen !== `${ino} ${mtimeMs}`) [seen, since] = [`${ino} ${mtimeMs}`, performance.now()];
-      else if (performance.now() - since > lockLife) await rm(lock, { force: true });
+      const found = await identify(lock);
+      if (seen !== found) [seen, since] = [found, performance.now()];
+      // Commands also take turns to delete it, or a slow one would delete the lock of the command that has replaced it.
+      else if (performance.now() - since > lockLife) {
+        await inTurn(lock, async () => {
+          if ((await identify(lock)) === found) await rm(lock, { force: true });
+        });
+      }
     }
   } catch (error) {
     throw diskError(error, `Couldn't write ${path}`, advice);
@@ -82,6 +87,11 @@ export async function inTurn<Result>(path: string, change: () => Promise<Result>
   } finally {
     await rm(lock, { force: true });
   }
+}
+
+async function identify(path: string): Promise<string> {
+  const { ino = 0, mtimeMs = 0 } = (await stat(path).catch(() => undefined)) ?? {};
+  return `${ino} ${mtimeMs}`;
 }
 
 /** Creates an empty file. @returns false if it already exists */

@@ -1,8 +1,11 @@
 import { globSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import fs from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { dirname, join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { CallkeyError } from '../../cli/client/errors.ts';
-import { diskError, diskReason, listIfExists, readIfExists, writeDurably } from '../../cli/state/durable-file.ts';
+import { diskError, diskReason, inTurn, listIfExists, readIfExists, writeDurably } from '../../cli/state/durable-file.ts';
 import { cliMain } from '../support/cli.ts';
 import { canTrace, runTraced } from '../support/commands.ts';
 import { freshDirectory } from '../support/databases.ts';
@@ -48,6 +51,37 @@ describe('writing a file durably', () => {
     await writeDurably(join(folder, 'file'), 'text');
     await rejection(writeDurably(folder, 'text'));
     expect(openFilesIn(folder)).to.deep.equal([]);
+  });
+});
+
+describe('commands that take turns', () => {
+  it("don't change a file at the same time, even if several of them want to replace the lock of a killed one", async () => {
+    const path = join(freshDirectory(), 'file');
+    writeFileSync(`${path}.lock`, '');
+    const { rm } = fs;
+    const entered = Promise.withResolvers<void>();
+    let deletions = 0;
+    // The first deletion takes so long that the second command also decides to delete the lock, but it does so only after the first command
+    // has created its own.
+    fs.rm = async (file, options) => {
+      if (file === `${path}.lock`) await [setTimeout(50), entered.promise][deletions++];
+      await rm(file, options);
+    };
+    syncBuiltinESMExports();
+    let [changing, most] = [0, 0];
+    const change = async () => {
+      most = Math.max(most, ++changing);
+      entered.resolve();
+      await setTimeout(100);
+      changing--;
+    };
+    try {
+      await Promise.all([inTurn(path, change), inTurn(path, change)]);
+      expect([most, readdirSync(dirname(path))]).to.deep.equal([1, []]);
+    } finally {
+      fs.rm = rm;
+      syncBuiltinESMExports();
+    }
   });
 });
 
