@@ -27,7 +27,7 @@ import type { SessionStore } from './session-store.ts';
 import type { ManagedSettings, SettingsFile } from './settings.ts';
 import type { ConsoleWindow } from './window.ts';
 
-type BridgeDeps = {
+export type BridgeDeps = {
   settings: SettingsFile;
   servers: ServerSessions;
   managed: ManagedSettings;

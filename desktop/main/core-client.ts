@@ -4,31 +4,20 @@ import { brotliDecompress } from 'node:zlib';
 import { session } from 'electron';
 import type { Dispatcher } from 'undici';
 import { invalidProxyAddress, readProxyAddress } from '#contract/proxies.ts';
-import { computeClockLead, failed, findFailure, readAnswer, type Send, withEtags, withTenancyHeader } from '../core-requests.ts';
-import type { Failure, RequestInput, Result } from '../ipc.ts';
+import { computeClockLead, failed, findFailure, readAnswer, withEtags, withTenancyHeader } from '../core-requests.ts';
+import type { Failure, Result } from '../ipc.ts';
 import { CookieJar, type SessionCookies } from './cookie-jar.ts';
 import { describePath, log } from './log.ts';
 import { toNetworkFailure, UnusableProxy } from './network-errors.ts';
 
-export type CoreClient = {
-  server: string;
-  send: Send;
-  /** See `setTenancy`. */
-  setTenancy(shown: RequestInput<'selectTenancy'>): void;
-  /** Requests a file. Its size and the time that it takes aren't limited. */
-  openFile(path: string, signal: AbortSignal): Promise<Result<AsyncIterable<Uint8Array>>>;
-  /** See `readClockLead`. */
-  clockLead(): number | null;
-  cookies(): SessionCookies;
-  close(): Promise<void>;
-};
+export type CoreClient = ReturnType<typeof coreClient>;
 
 const timeoutsMs = { answer: 15_000, file: 60_000 };
 const decompress = promisify(brotliDecompress);
 const maxAnswerBytes = 8 * 1024 * 1024;
 
 /** Creates a client that doesn't follow redirects, because they could send the session's cookie to another server. */
-export function coreClient(server: string, stored: SessionCookies = {}): CoreClient {
+export function coreClient(server: string, stored: SessionCookies = {}) {
   const { origin, pathname } = new URL(server);
   const jar = new CookieJar(stored);
   const fullPath = (path: string) => pathname.replace(/\/$/, '') + path;
@@ -79,6 +68,7 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
     return result;
   });
 
+  /** Requests a file. Its size and the time that it takes aren't limited. */
   async function openFile(path: string, signal: AbortSignal): Promise<Result<AsyncIterable<Uint8Array>>> {
     const options = {
       origin,
@@ -113,6 +103,7 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
     setTenancy: inTenancy.setTenancy,
     openFile,
     clockLead: () => lead,
+    /** To be stored. */
     cookies: () => jar.all(),
     close: async () => connections?.destroy(),
   };

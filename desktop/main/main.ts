@@ -6,7 +6,7 @@ import { coreRequest } from '../core-requests.ts';
 import type { BridgeFunctions } from '../ipc.ts';
 import { linkScheme } from '../server-address.ts';
 import { registerAppScheme, serveApp } from './app-protocol.ts';
-import { createBridge } from './bridge.ts';
+import { type BridgeDeps, createBridge } from './bridge.ts';
 import { SecretClipboard } from './clipboard.ts';
 import { describeUnsaved, reportUnsaved, restartAfterFailure, watchPage } from './crash-recovery.ts';
 import { notifyOfExpiry } from './expiry-notices.ts';
@@ -33,16 +33,8 @@ async function start(): Promise<void> {
   const sessionStore = new SessionStore(folder, managed.keepSignedIn);
   const servers = new ServerSessions(settings, sessionStore);
   const window = new ConsoleWindow(settings);
-  const bridge = createBridge({
-    settings,
-    servers,
-    managed,
-    appVersion: app.getVersion(),
-    sessionStore,
-    clipboard,
-    window,
-    enableCommands,
-  });
+  const parts = { settings, servers, managed, appVersion: app.getVersion(), sessionStore, clipboard, window, enableCommands };
+  const bridge = createBridge(parts);
   serveBridge(bridge, window.browserWindow.webContents);
   // The page loads in its own process while this one does the rest.
   const opened = window.open();
@@ -51,25 +43,18 @@ async function start(): Promise<void> {
   finishBeforeQuitting(() => Promise.all([clipboard.clear(), settings.change({})]));
   setAboutPanel();
   const copyDiagnostics = async () => {
-    await clipboard.copyText(describeApp({ servers, sessionStore, managed }));
+    await clipboard.copyText(describeApp(parts));
     await window.tell('Diagnostics copied', `They contain versions, server addresses, and the last lines of ${logPath}, but no secrets.`);
   };
   installMenu({ send: (command) => window.send(command), settings, copyDiagnostics: () => void copyDiagnostics() });
-  watchComputer({ window, settings, servers, clipboard, managed, cancelSignIn: bridge.cancelSignIn });
+  watchComputer(parts, bridge.cancelSignIn);
   await opened;
   await reportUnsaved(window, settings, (address) => window.openLink({ server: settings.current.servers[0]?.address ?? '', address }));
 }
 
-type Watched = {
-  window: ConsoleWindow;
-  settings: SettingsFile;
-  servers: ServerSessions;
-  clipboard: SecretClipboard;
-  managed: ManagedSettings;
-  cancelSignIn: BridgeFunctions['cancelSignIn'];
-};
+type Parts = BridgeDeps & { window: ConsoleWindow };
 
-function watchComputer({ window, settings, servers, clipboard, managed, cancelSignIn }: Watched): void {
+function watchComputer({ window, settings, servers, clipboard, managed }: Parts, cancelSignIn: BridgeFunctions['cancelSignIn']): void {
   // While the computer sleeps, the clipboard's minute doesn't pass.
   powerMonitor.on('suspend', () => void clipboard.clear());
   powerMonitor.on('resume', () => void clipboard.clear());
@@ -105,10 +90,8 @@ function watchComputer({ window, settings, servers, clipboard, managed, cancelSi
 const idleCheckMs = 10_000;
 const noticeCheckMs = 15 * 60_000;
 
-type Described = { servers: ServerSessions; sessionStore: SessionStore; managed: ManagedSettings };
-
 /** Describes the app and its surroundings for a report to its operator. */
-function describeApp({ servers, sessionStore, managed }: Described): string {
+function describeApp({ servers, sessionStore, managed }: Parts): string {
   const { electron, chrome } = process.versions;
   const { persistence } = sessionStore;
   const { XDG_CURRENT_DESKTOP, XDG_SESSION_TYPE } = process.env;

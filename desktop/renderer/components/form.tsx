@@ -7,21 +7,10 @@ import { dropUnshown } from '../state/secret-guard.ts';
 import { handleSessionFailure, session } from '../state/session.ts';
 import { Dialog, InDialog } from './dialog.tsx';
 
-type Action = {
-  isBusy: boolean;
-  /** Why the last run failed; null if it succeeded. */
-  failure: Failure | null;
-  clearError(): void;
-  /** Replaces why the last run failed, once that's known better. */
-  fail(failure: Failure): void;
-  /** Runs the action, unless it's running. @param onDoneUnmounted receives the value instead if the component was unmounted meanwhile */
-  run<Value>(act: () => Promise<Result<Value>>, onDone?: (value: Value) => void, onDoneUnmounted?: (value: Value) => void): Promise<void>;
-  /** Prevents closing while the action runs, because a sent request can't be taken back. */
-  unlessBusy(leave: () => void): () => void;
-};
+type Done<Value> = (value: Value) => void;
 
 /** Runs the action of a form or a button. A second click while it's running does nothing. */
-export function useAction(): Action {
+export function useAction() {
   const [isBusy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Failure | null>(null);
   const isRunning = useRef(false);
@@ -34,10 +23,13 @@ export function useAction(): Action {
   );
   return {
     isBusy,
+    /** Why the last run failed; null if it succeeded. */
     failure,
     clearError: () => setFailure(null),
-    fail: setFailure,
-    async run(act, onDone, onDoneUnmounted) {
+    /** Replaces why the last run failed, once that's known better. */
+    fail: (reason: Failure) => setFailure(reason),
+    /** Runs the action, unless it's running. @param onDoneUnmounted receives the value instead if the component was unmounted meanwhile */
+    async run<Value>(act: () => Promise<Result<Value>>, onDone?: Done<Value>, onDoneUnmounted?: Done<Value>): Promise<void> {
       if (isRunning.current) return;
       isRunning.current = true;
       setBusy(true);
@@ -53,7 +45,8 @@ export function useAction(): Action {
       setFailure(result.ok ? null : result.failure);
       if (result.ok) onDone?.(result.value);
     },
-    unlessBusy: (leave) => () => {
+    /** Prevents closing while the action runs, because a sent request can't be taken back. */
+    unlessBusy: (leave: () => void) => () => {
       if (!isRunning.current) leave();
     },
   };
@@ -61,7 +54,7 @@ export function useAction(): Action {
 
 type Problems = Readonly<Record<string, string | null>>;
 
-type FormState = Action & {
+type FormState = ReturnType<typeof useAction> & {
   problems: Problems;
   /** Whether the user has tried to submit the form. Only then does it say what's missing. */
   hasTried: boolean;

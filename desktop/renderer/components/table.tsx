@@ -12,7 +12,6 @@ export type Column<Row, Name extends string> = {
   width: 'name' | keyof typeof widths;
   /** Must depend only on the row, but components in it may read signals. */
   cell: (row: Row) => ComponentChildren;
-  isSortable?: boolean;
   /** Hides the column unless the page is wide, or at least medium. */
   needs?: 'wide' | 'medium';
 };
@@ -179,7 +178,6 @@ function TableHead<Row, Name extends string>({ columns, rows, getId, selection, 
 
 /** Offers sorting and selecting while the rows are stacked without a header. */
 function StackedHead<Row, Name extends string>({ columns, rows, getId, selection, sort, onSort }: DataTableProps<Row, Name>) {
-  const sortable = columns.filter(({ isSortable = true }) => isSortable);
   if (!selection && !onSort) return null;
   return (
     <div class="row between stacked-head">
@@ -194,7 +192,7 @@ function StackedHead<Row, Name extends string>({ columns, rows, getId, selection
           <Select
             aria-label="Sort by"
             value={sort.column}
-            options={sortable.map(({ name, label }) => [name, label] as const)}
+            options={columns.map(({ name, label }) => [name, label] as const)}
             onChange={onSort}
           />
           <button
@@ -218,9 +216,9 @@ type HeadProps<Row, Name extends string> = {
 };
 
 function Head<Row, Name extends string>({ column, sort, onSort }: HeadProps<Row, Name>) {
-  const { name, label, isSortable = true } = column;
+  const { name, label } = column;
   const className = cellClass(column);
-  if (!sort || !onSort || !isSortable) {
+  if (!sort || !onSort) {
     return (
       <th scope="col" class={className}>
         {label}

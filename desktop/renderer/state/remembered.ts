@@ -36,7 +36,7 @@ export function writePreference(name: string, value: string): void {
 }
 
 export const themes = ['system', 'light', 'dark'] as const;
-export type Theme = (typeof themes)[number];
+type Theme = (typeof themes)[number];
 export const theme = signal<Theme>(themes.find((name) => name === readPreference('theme')) ?? 'system');
 
 /** Keeps the page in the chosen theme. The page calls it once. */
