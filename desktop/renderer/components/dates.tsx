@@ -1,3 +1,4 @@
+import { DateTime } from 'luxon';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { plusDays } from '#contract/calendar.ts';
 import { dayMinutes, formatMinutes, isDay, namedRanges, parseDay, parseTime, type Range, today, toMinutes } from '../state/days.ts';
@@ -141,10 +142,7 @@ const weekday = (day: string) => (new Date(day).getUTCDay() + 6) % 7;
 
 /** Returns the same day of another month, or its last day if it's shorter. */
 function plusMonths(day: string, months: number): string {
-  const [year = 0, month = 0, date = 0] = day.split('-').map(Number);
-  const first = new Date(Date.UTC(year, month - 1 + months, 1));
-  const last = new Date(Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + 1, 0)).getUTCDate();
-  return plusDays(first.toISOString().slice(0, 10), Math.min(date, last) - 1);
+  return DateTime.fromISO(day, { zone: 'utc' }).plus({ months }).toFormat('yyyy-MM-dd');
 }
 
 /** Returns the day to which a key moves (ARIA APG, date picker dialog). */

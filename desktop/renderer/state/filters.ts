@@ -1,4 +1,5 @@
 import { type Signal, signal } from '@preact/signals';
+import { isDay } from './days.ts';
 import type { Sort } from './format.ts';
 import { remember } from './remembered.ts';
 
@@ -16,7 +17,7 @@ export function text(): Field<string> {
 
 /** A field for a day: `2026-11-08`, or empty. */
 export function day(): Field<string> {
-  return { ...text(), read: (written) => (/^\d{4}-\d\d-\d\d$/.test(written) && !Number.isNaN(Date.parse(written)) ? written : undefined) };
+  return { ...text(), read: (written) => (isDay(written) ? written : undefined) };
 }
 
 /** A field that isn't part of the address. */

@@ -29,11 +29,8 @@ export function followServerMark(): void {
 
 /** Whether the first version is later than the second. Only the three numbers count. */
 function isLater(version: string, other: string): boolean {
-  const read = (text: string) => (/^(\d+)\.(\d+)\.(\d+)/.exec(text) ?? []).slice(1).map(Number);
-  const [a, b] = [read(version), read(other)];
-  if (a.length === 0 || b.length === 0) return false;
-  const index = a.findIndex((number, position) => number !== b[position]);
-  return index >= 0 && (a[index] ?? 0) > (b[index] ?? 0);
+  const [a, b] = [version, other].map((text) => /^\d+\.\d+\.\d+/.exec(text)?.[0]);
+  return a !== undefined && b !== undefined && a.localeCompare(b, 'en', { numeric: true }) > 0;
 }
 
 /** Describes the versions of the app and the server. @param core the server's, if it says so */
