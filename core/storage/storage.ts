@@ -27,7 +27,6 @@ import { sessionStore } from './users/sessions.ts';
 import { throttleStore } from './users/throttle.ts';
 import { userStore } from './users/users.ts';
 
-/** Callbacks for metrics, log and dialer. */
 type StorageObservers = {
   onBatch: ObserveBatch;
   /** Called when rules have stopped calls before they were dialed. */
@@ -136,12 +135,9 @@ function listPools({ pools }: OpenedDatabase) {
   });
 }
 
-/** In ms. */
-const delay = 10;
-
 /**
- * Handles items together, a few milliseconds after they were added, so that they don't delay responses. Even work that starts right after a
- * response would delay a client on the same processor.
+ * Handles items together, a few milliseconds after they were added. Even work that starts right after a response would delay a client on the
+ * same processor.
  */
 function later<Item>(handle: (item: Item) => void) {
   let waiting: Item[] = [];
@@ -152,9 +148,8 @@ function later<Item>(handle: (item: Item) => void) {
   }
   return {
     add(item: Item): void {
-      if (waiting.push(item) === 1) setTimeout(finish, delay).unref();
+      if (waiting.push(item) === 1) setTimeout(finish, 10).unref();
     },
-    /** Handles what's left, before closing. */
     finish,
   };
 }

@@ -216,16 +216,10 @@ function distinct(database: Lane, visibility: ActivityVisibility, column: 'actor
 
 type Column = 'actor_id' | 'account_id' | 'partner_id' | 'subject_id' | 'action';
 
-/**
- * The table with the index to use, the condition for everything but the time range, and the order, newest first. In a sorted query on
- * PostgreSQL, `prefix` and `others` replace the condition.
- */
+/** `where` is for everything but the time range. In a sorted query on PostgreSQL, `prefix` and `others` replace it. */
 type Events = { table: string; where: Condition; prefix: RowPrefix | null; others: Condition; order: string };
 
-/**
- * Builds the parts of a query for events. There's an index for each filter and for most pairs of filters (see
- * schema.sql). If several match the filters, uses the one with the fewest events.
- */
+/** Builds a query for events. If several of the indexes in schema.sql match the filters, uses the one with the fewest events. */
 async function eventsIn(database: Lane, visibility: ActivityVisibility, { actor, action, subject }: ActivityFilter): Promise<Events> {
   const scope = scopeColumn(visibility);
   const requested = new Map<Column, string | null>();

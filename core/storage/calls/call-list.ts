@@ -271,15 +271,13 @@ const stretchOfAll = 5_000;
 /** The minimum number of calls that one statement searches in each campaign. */
 const stretchOfOne = 200;
 
-type Stretch = { lanes: readonly Lane[]; calls: Condition; end: StretchEnd };
-
 /**
  * Finds the next stretch after the cursor. Each statement is short, no matter how many calls there are. A stretch contains all calls of all
  * campaigns back to its end, and ends as soon as one campaign has the maximum number of calls in it.
  *
  * @param limit the number of requested calls. If all calls in the range match, a stretch of this length is enough
  */
-async function findStretch(database: Lane, scope: CallScope, filter: CallFilter, cursor: string | null, limit: number): Promise<Stretch> {
+async function findStretch(database: Lane, scope: CallScope, filter: CallFilter, cursor: string | null, limit: number) {
   const lanes = lanesIn(database, scope);
   const length = limit > 0 && matchesAll(filter) ? limit : await stretchLength(database, scope);
   const ahead = idsIn('contact_id', filter.placed, { from: null, before: cursor });

@@ -8,10 +8,7 @@ import type { CallRow } from '../engine/tables.ts';
 import { type CallKeyPair, cancelFound, selectAmong } from '../queue/queue.ts';
 import { erasedColumns } from './retention.ts';
 
-/**
- * The number of calls that one statement reads. There's no index by phone number, and reading millions would take longer than a statement
- * may.
- */
+/** How many calls one statement reads. There's no index by phone number, and reading millions would take longer than a statement may. */
 const lookupBatchSize = 20_000;
 
 type FoundRow = CallRow & { campaign_name: string; account_name: string };

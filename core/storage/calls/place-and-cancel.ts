@@ -8,7 +8,7 @@ import type { CallStore, Cancellation, KeyedRequest, Placement, Refusal } from '
 import { Problem, ResultUnknown } from '../../domain/problem.ts';
 import { judge } from '../../domain/protection/judge.ts';
 import { toNetworks } from '../../domain/sign-in/throttle.ts';
-import { type BatchObserver, batched } from '../engine/batch.ts';
+import { batched } from '../engine/batch.ts';
 import { callLane, perLane } from '../engine/call-lanes.ts';
 import type { BatchRows, Lane, Row, Value } from '../engine/database.ts';
 import { isSingleRowError, isUndone } from '../engine/errors.ts';
@@ -260,10 +260,7 @@ type Naming = Judged & { name: string; phone: string };
 function batches(database: Lane, limitsByVersion: KnownLimits, rules: ReturnType<typeof knownRules>, onBatch: ObserveBatch) {
   const getShare = ({ digest }: { digest: string }) => digest;
   const batching = { size: database.batchSize, maxInFlight: database.maxInFlight, getShare, isSingleRowError };
-  const observer =
-    (operation: Parameters<ObserveBatch>[0]): BatchObserver =>
-    (size) =>
-      onBatch(operation, size);
+  const observer = (operation: Parameters<ObserveBatch>[0]) => (size: number) => onBatch(operation, size);
   return {
     findActive: batched({
       ...batching,
@@ -316,11 +313,8 @@ type Group = { first: Judged; at: Millis; isExpired: boolean; shared: readonly V
 
 /**
  * Groups the requests of a batch that have the same key, campaign, limits and other shared values, because one lookup decides for all of
- * them. A group is a row with the digest, the campaign, the time, the version of the limits, the other shared values, and the requests'
- * rows.
- *
- * A group has the time of its latest request. That doesn't change the results of its earlier requests, because requests before and after
- * the key's expiry are in different groups.
+ * them. A group has the time of its latest request. That doesn't change the results of its earlier requests, because requests before and
+ * after the key's expiry are in different groups.
  */
 function inGroups<Request extends Judged>(
   batch: readonly Request[],

@@ -14,15 +14,11 @@ type Pending<Input, Output> = { input: Input; resolve: (output: Output) => void;
 const maxWaiting = 2_000;
 /** The maximum number of requests in a batch. In larger batches, each request costs less, but more requests wait for one statement. */
 const maxBatchSize = 128;
-/**
- * The maximum number of bytes from callers in a batch, because 128 of the largest calls would block other writers for as long as thousands
- * of small ones.
- */
+/** Bytes from callers in a batch. 128 of the largest calls would block other writers for as long as thousands of small ones. */
 const maxBytes = 1024 * 1024;
 /**
- * The maximum number of requests that one share gets in a batch while other shares are busy, too. A share consists of all requests for
- * which `getShare` returns the same text. With this limit, the other shares wait for only 12 requests of a flood instead of 64: see `npm
- * run bench -- --rules`.
+ * The maximum number of requests of one share in a batch while other shares are busy, too: the requests for which `getShare` returns the same
+ * text. The other shares then wait for only 12 requests of a flood instead of 64: see `npm run bench -- --rules`.
  */
 const maxOfShare = 12;
 /** In ms: how long a share counts as busy after its last request. */
@@ -32,8 +28,7 @@ const watchEvery = 250;
 
 /**
  * Shares round trips: requests that arrive in the same iteration of the event loop, or while other batches are running, go into one batch.
- * There's no timer, so a single request doesn't wait. Shares take turns getting places in a batch. While several shares are busy, one with
- * many requests gets only some of the places, so that batches are short.
+ * There's no timer, so a single request doesn't wait. Shares take turns getting places in a batch.
  *
  * A request fails with `unavailable` if its statement wasn't sent by its deadline, or if the queue is full. Once the statement has been
  * sent, only its result shows what happened. Without a result, a request that changes something fails with {@link ResultUnknown}.

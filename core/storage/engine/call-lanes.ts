@@ -2,10 +2,7 @@ import { hash } from 'node:crypto';
 import type { Millis } from '../../domain/instant.ts';
 import type { Lane, Value } from './database.ts';
 
-/*
- * Which lanes have calls: the store's own one or, if the calls are divided into shards, one for each shard. Stores that use these functions
- * work for both.
- */
+/* Which lanes have calls: the store's own one or, if the calls are divided into shards, one for each shard. */
 
 export function callLanes(database: Lane): readonly Lane[] {
   const shards = database.shards();
@@ -51,12 +48,7 @@ export function perLane<Made>(make: (lane: Lane) => Made): (lane: Lane) => Made 
   };
 }
 
-/**
- * Runs a step in each lane that has calls, at the same time. Each has its own connections, so one that doesn't respond doesn't delay the
- * others.
- *
- * @throws the first error, after all steps have ended
- */
+/** Runs a step in each lane that has calls, at the same time. @throws the first error, after all steps have ended */
 export async function inCallLanes<Result>(database: Lane, step: (lane: Lane) => Promise<Result>): Promise<Result[]> {
   const results = await Promise.allSettled(callLanes(database).map(step));
   return results.map((result) => {
@@ -69,7 +61,6 @@ export async function sumOfCalls(database: Lane, count: (lane: Lane) => Promise<
   return (await inCallLanes(database, count)).reduce((sum, each) => sum + each, 0);
 }
 
-/** Runs a query on all calls. @returns the rows of all lanes */
 export async function queryCalls<Found extends object>(database: Lane, sql: string, bindings?: readonly Value[]): Promise<Found[]> {
   return (await inCallLanes(database, ({ query }) => query<Found>(sql, bindings))).flat();
 }

@@ -24,10 +24,7 @@ for (const [first, last] of alphabets) {
   }
 }
 
-/**
- * How many characters of the text are compared. Anything matches after that, because SQLite's patterns can have at most 50,000 bytes, and
- * some letters have ninety variants.
- */
+/** After this many characters, anything matches: SQLite's patterns can have 50,000 bytes, and some letters have ninety variants. */
 const maxCompared = 60;
 
 /**
@@ -135,17 +132,10 @@ export function splitRange({ id, at }: Columns, range: InstantRange): Condition[
   return [certain, first, last].filter((part) => part !== null);
 }
 
-/**
- * Returns where the last part starts: never before the end of the first part. In tests, IDs don't follow the clock, so the two could
- * overlap.
- */
+/** Returns where the last part starts: never before the end of the first one. They could overlap in tests, where IDs don't follow the clock. */
 function startOfLast({ from, before }: InstantRange): string | null {
-  return (
-    [from?.highestId, before?.lowestId]
-      .filter((id) => id != null)
-      .sort()
-      .at(-1) ?? null
-  );
+  const starts = [from?.highestId, before?.lowestId].filter((id) => id != null).sort();
+  return starts.at(-1) ?? null;
 }
 
 function between(column: string, from: string | number | null, before: string | number | null): Condition {

@@ -39,7 +39,6 @@ export type Lane = {
   useShards(count: number): void;
   /** For queries only. A query sees everything that was committed before it started. */
   read: Knex;
-  /** For changes and transactions. */
   write: Knex;
   /** The batch size, and the number of concurrent batches, that were fastest with 64 client connections. */
   batchSize: number;
@@ -58,19 +57,13 @@ export type Lane = {
    * @returns false if one takes longer than any statement may
    */
   awaitWriters(): Promise<boolean>;
-  /**
-   * Waits until everything that was read so far is in effect on all nodes of a database with shards.
-   *
-   * @throws NotOnAllNodes if that takes too long
-   */
+  /** Waits until all nodes of a database with shards have what was read so far. @throws NotOnAllNodes if that takes too long */
   awaitNodes(): Promise<void>;
   /** Checks that a write would be durable now. @throws Error with the reason if it wouldn't */
   checkWritable(): Promise<void>;
   /** Returns the size in bytes of the database and of its write-ahead log; null if the server doesn't report it. */
   size(): Promise<{ database: number; wal: number | null }>;
-  /**
-   * Returns a sentence for each server setting that can make a power failure lose an acknowledged write, and that a client can't change.
-   */
+  /** Returns a sentence for each server setting that makes a power failure lose acknowledged writes, and that a client can't change. */
   risks(): Promise<string[]>;
 };
 
@@ -144,15 +137,10 @@ export function getDialect(on: Knex): Dialect {
   return on.client.driverName === 'pg' ? 'postgres' : 'sqlite';
 }
 
-/**
- * Silences knex, because it prints pool errors as plain text on standard output, where the log is JSON. It also throws these errors, so
- * they're logged anyway.
- */
+/** Silences knex, because it prints pool errors as plain text on standard output, where the log is JSON. It also throws them. */
 export const quiet = { warn: () => undefined, error: () => undefined, deprecate: () => undefined, debug: () => undefined };
 
-/**
- * Returns the value of a column that can be null according to the schema, but never is in these rows. A default would hide a broken row.
- */
+/** Returns the value of a column that may be null in the schema, but never is in these rows. A default would hide a broken row. */
 export function required<Value>(value: Value | null, column: string): Value {
   if (value === null) throw new Error(`A database row is missing ${column}.`);
   return value;
@@ -170,18 +158,14 @@ export function* inChunks<Item>(items: readonly Item[]): Generator<Item[]> {
   for (let start = 0; start < items.length; start += atOnce) yield items.slice(start, start + atOnce);
 }
 
-/**
- * In ms. A process that waits for SQLite's lock polls it. Without pauses between transactions, that process might not get the lock until it
- * times out.
- */
+/** In ms. A process that waits for SQLite's lock polls it. Without pauses between transactions, it might time out. */
 export const pause = 5;
 
 /**
  * Repeats a short transaction until it changes fewer rows than it could, so that other processes can write in between.
  *
- * @param step changes at most `size` rows, and returns the number of changed rows
- * @param signal stops it between two steps
- * @returns the total number of changed rows
+ * @param step changes at most `size` rows, and returns how many
+ * @returns the total
  */
 export async function inShortTransactions(step: (size: number) => Promise<number>, size: number, signal?: AbortSignal): Promise<number> {
   for (let changed = 0; ; ) {

@@ -9,10 +9,7 @@ const sqliteData = /^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG|RANGE|ERROR)/;
  * the codes for a read-only transaction and for sessions that the server ended because a transaction took too long.
  */
 const postgresOutage = /^(08|28|3D|40|53|55|57|58|25006|25P0[34])/;
-/**
- * PostgreSQL's SQLSTATE classes for data, constraints, rollbacks and limits. Rollbacks are included because of deadlocks: a request that
- * then runs again, in a statement of its own, doesn't cause one.
- */
+/** SQLSTATEs: data, constraints, rollbacks, limits. A request that runs again by itself after a rollback doesn't cause another deadlock. */
 const postgresData = /^(22|23|40|54)/;
 const lockNotAvailable = '55P03';
 const socketOutage = /^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)/;
@@ -274,9 +271,7 @@ function readPath(error: Error): string {
   return errorCode(error) === 'ENOENT' && 'path' in error && typeof error.path === 'string' ? `: ${error.path}` : '';
 }
 
-/**
- * Returns the address that couldn't be reached. A host name can have several addresses, and all of them may have refused the connection.
- */
+/** Returns the address that couldn't be reached: the first one, if a host name has several. */
 function readAddress(error: Error): string {
   const cause: unknown = error instanceof AggregateError ? error.errors[0] : error;
   return cause instanceof Error && 'address' in cause && 'port' in cause ? ` at ${cause.address}:${cause.port}` : '';

@@ -13,10 +13,7 @@ import type { ApiKeyRow, KeyUsageRow, UserRow } from '../engine/tables.ts';
 import { cancelForGood, cancelSoon, countQueued, type KeysWithCalls, keysHandingOff } from '../queue/queue.ts';
 import { effectiveTimeZone, parseLimits, reachedAccount, reachedPartner } from './authorization.ts';
 
-/**
- * Narrows a query to the visible keys, for lists. Uses the partner that's recorded with each key, because there's an index for it. @param
- * keys a query on keys, named `k`
- */
+/** Narrows a query on keys, named `k`, for lists. Uses the partner that's recorded with each key, because it has an index. */
 export function narrowToVisible(keys: Knex.QueryBuilder, visibility: KeyVisibility): Knex.QueryBuilder {
   switch (visibility.kind) {
     case 'own':
@@ -34,10 +31,7 @@ export function narrowToVisible(keys: Knex.QueryBuilder, visibility: KeyVisibili
   }
 }
 
-/**
- * Returns visibilities that together include the same keys, so that each can be listed from an index of its own. With one condition for
- * both, a database would read and sort all keys of the account.
- */
+/** Splits a visibility into parts that each have an index. For both at once, a database would read and sort all keys of the account. */
 function listParts(visibility: KeyVisibility): [KeyVisibility, ...KeyVisibility[]] {
   if (visibility.kind !== 'account') return [visibility];
   const { accountId, userId } = visibility;
@@ -288,7 +282,6 @@ export function apiKeyStore({ console: database, lists, background }: Lanes): Ap
   };
 }
 
-/** Reads five ranges of the index by expiry. */
 const byDaysLeft = `WITH bounds (now, week, month) AS (VALUES (CAST(? AS bigint), CAST(? AS bigint), CAST(? AS bigint)))
   SELECT ${[
     ['expired', 'expires_at < now'],
@@ -406,7 +399,6 @@ async function orLater({ cancelQueuedCalls }: RevokeOptions, work: (cancel: Canc
 const notCancelled =
   "The key was revoked or the user deleted, but some queued calls couldn't be cancelled yet. The core retries every minute. Check the call list for any that remain.";
 
-/** The maximum number of marked keys per pass through the queue. */
 const unmarkBatchSize = 10_000;
 
 /** Cancels the queued calls of all keys that are still marked. @returns the number of calls */
@@ -431,10 +423,7 @@ function inTime<Result>(cancelled: Result | null): Result {
   return cancelled;
 }
 
-/**
- * Removes the marks. Skips keys for which a dialer is handing off a call, because the dialer checks the mark. Housekeeping tries again
- * later.
- */
+/** Removes the marks, except of keys with calls that are being handed off, because the dialer checks the mark. */
 async function unmark(database: Lane, keys: KeysWithCalls, ids: readonly string[], at: Millis): Promise<void> {
   const handingOff = await keysHandingOff(database, keys, at);
   const done = ids.filter((id) => !handingOff.has(id));

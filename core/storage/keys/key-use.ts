@@ -20,27 +20,38 @@ const maxAddresses = 10;
 type Use = { at: Millis; address: string | null; addresses: Map<string, Millis>; since: Millis; quarters: Map<number, Counts> };
 type Counts = { placed: number; cancelled: number; refused: number };
 
-export type KeyUse = {
-  /** Records that a key was used. @param did what the request did; omitted if it changed nothing */
-  note(request: Pick<KeyCaller, 'digest' | 'address'> & { at: Millis }, did?: 'placed' | 'cancelled'): void;
-  /** Records that a key was refused because of the client's address. A refusal doesn't count as a use. */
-  noteRefused(digest: Digest, at: Millis): void;
-  /** Returns the age, in ms, of the oldest use that hasn't been written yet. */
-  lag(): number;
-  /** Writes the rest, and stops. */
-  close(): Promise<void>;
-};
+export type KeyUse = ReturnType<typeof createKeyUse>;
 
 /**
  * Collects when keys were last used and what they did, and writes that in the background, so that an error doesn't fail any request. If a
  * core is killed, the uses that it hasn't written are lost: see core/docs/decisions/counts-by-quarter-hour.md.
  */
-export function createKeyUse(database: Lane, clock: Clock, onError: (error: unknown) => void): KeyUse {
+export function createKeyUse(database: Lane, clock: Clock, onError: (error: unknown) => void) {
   const unwritten = new Map<Digest, Use>();
   const writtenAt = new Map<Digest, number>();
-  const writeLastUsed = lastUsedStatement(database);
-  const writeAddresses = addressesStatement(database);
-  const writeUsage = usageStatement(database);
+  // Only update rows, because a revoked key must not return. Only move the time forward, because another core may have written a later use.
+  const writeLastUsed = database.prepare(
+    `UPDATE api_keys SET last_used_at = r.at, last_used_address = r.address
+     FROM (SELECT e.value->>0 AS digest, CAST(e.value->>1 AS bigint) AS at, e.value->>2 AS address FROM {{rows}}) AS r
+     WHERE api_keys.digest = r.digest AND (api_keys.last_used_at IS NULL OR api_keys.last_used_at < r.at)`,
+    'write',
+  );
+  const writeAddresses = database.prepare(
+    `INSERT INTO api_key_addresses (api_key_id, address, used_at)
+     SELECT k.id, e.value->>1, CAST(e.value->>2 AS bigint) FROM {{rows}} CROSS JOIN api_keys k WHERE k.digest = e.value->>0
+     ON CONFLICT (api_key_id, address) DO UPDATE SET used_at = excluded.used_at WHERE api_key_addresses.used_at < excluded.used_at`,
+    'write',
+  );
+  const counts = [2, 3, 4].map((n) => `CAST(e.value->>${n} AS bigint)`);
+  // Add to the counts, because other cores count the same keys.
+  const writeUsage = database.prepare(
+    `INSERT INTO api_key_usage (api_key_id, quarter_at, placed, cancelled, refused)
+     SELECT k.id, CAST(e.value->>1 AS bigint), ${counts} FROM {{rows}} CROSS JOIN api_keys k WHERE k.digest = e.value->>0
+     ON CONFLICT (api_key_id, quarter_at) DO UPDATE
+     SET placed = api_key_usage.placed + excluded.placed, cancelled = api_key_usage.cancelled + excluded.cancelled,
+       refused = api_key_usage.refused + excluded.refused`,
+    'write',
+  );
 
   function findUse(digest: Digest): Use {
     const existing = unwritten.get(digest);
@@ -84,7 +95,8 @@ export function createKeyUse(database: Lane, clock: Clock, onError: (error: unkn
   }, sweepEvery).unref();
 
   return {
-    note({ digest, at, address }, did) {
+    /** Records that a key was used. @param did what the request did; omitted if it changed nothing */
+    note({ digest, at, address }: Pick<KeyCaller, 'digest' | 'address'> & { at: Millis }, did?: 'placed' | 'cancelled'): void {
       const use = findUse(digest);
       if (at >= use.at) {
         // Move the address to the end, unless it's the latest one and already there.
@@ -98,14 +110,17 @@ export function createKeyUse(database: Lane, clock: Clock, onError: (error: unkn
       }
       if (did !== undefined) toCounts(use, Math.floor(at / quarterHour))[did]++;
     },
-    noteRefused(digest, at) {
+    /** Records that a key was refused because of the client's address. A refusal doesn't count as a use. */
+    noteRefused(digest: Digest, at: Millis): void {
       toCounts(findUse(digest), Math.floor(at / quarterHour)).refused++;
     },
-    lag() {
+    /** Returns the age, in ms, of the oldest use that hasn't been written yet. */
+    lag(): number {
       const now = clock.now();
       return [...unwritten.values()].reduce((longest, { since }) => Math.max(longest, now - since), 0);
     },
-    async close() {
+    /** Writes the rest, and stops. */
+    async close(): Promise<void> {
       clearInterval(timer);
       await underWay;
       await write([...unwritten.keys()]).catch(onError);
@@ -140,36 +155,4 @@ function addressRows({ digest, use }: { digest: Digest; use: Use }): Value[][] {
 
 function usageRows({ digest, use }: { digest: Digest; use: Use }): Value[][] {
   return Array.from(use.quarters, ([number, { placed, cancelled, refused }]) => [digest, number * quarterHour, placed, cancelled, refused]);
-}
-
-function lastUsedStatement(database: Lane) {
-  // Only update rows, because a revoked key must not return. Only move the time forward, because another core may have written a later use.
-  return database.prepare(
-    `UPDATE api_keys SET last_used_at = r.at, last_used_address = r.address
-     FROM (SELECT e.value->>0 AS digest, CAST(e.value->>1 AS bigint) AS at, e.value->>2 AS address FROM {{rows}}) AS r
-     WHERE api_keys.digest = r.digest AND (api_keys.last_used_at IS NULL OR api_keys.last_used_at < r.at)`,
-    'write',
-  );
-}
-
-function addressesStatement(database: Lane) {
-  return database.prepare(
-    `INSERT INTO api_key_addresses (api_key_id, address, used_at)
-     SELECT k.id, e.value->>1, CAST(e.value->>2 AS bigint) FROM {{rows}} CROSS JOIN api_keys k WHERE k.digest = e.value->>0
-     ON CONFLICT (api_key_id, address) DO UPDATE SET used_at = excluded.used_at WHERE api_key_addresses.used_at < excluded.used_at`,
-    'write',
-  );
-}
-
-function usageStatement(database: Lane) {
-  const counts = [2, 3, 4].map((n) => `CAST(e.value->>${n} AS bigint)`);
-  // Add to the counts, because other cores count the same keys.
-  return database.prepare(
-    `INSERT INTO api_key_usage (api_key_id, quarter_at, placed, cancelled, refused)
-     SELECT k.id, CAST(e.value->>1 AS bigint), ${counts} FROM {{rows}} CROSS JOIN api_keys k WHERE k.digest = e.value->>0
-     ON CONFLICT (api_key_id, quarter_at) DO UPDATE
-     SET placed = api_key_usage.placed + excluded.placed, cancelled = api_key_usage.cancelled + excluded.cancelled,
-       refused = api_key_usage.refused + excluded.refused`,
-    'write',
-  );
 }

@@ -16,7 +16,6 @@ import type { DoNotCallRow, DoNotCallSweepRow } from '../engine/tables.ts';
 import { isAt, isListed, stageAfterSql } from '../queue/call-stages.ts';
 import { isOwnedBy, selectAmong, selectBatch, toKeyPair, walkQueue } from '../queue/queue.ts';
 
-/** The number of entries that one statement deletes. */
 const deleteBatchSize = 2_000;
 
 export function doNotCallStore({ console: database, lists, background }: Lanes): DoNotCallStore {
@@ -192,7 +191,6 @@ async function countBeingDialed(database: Lane, owner: OwningScope, phones: read
   return calls;
 }
 
-/** The number of accounts that one statement reads. */
 const accountBatchSize = 1_000;
 
 export async function* accountsIn({ read }: Lane, { accountId, partnerId }: OwningScope): AsyncGenerator<string> {
@@ -325,13 +323,9 @@ function toRow(entry: NewDoNotCall, scopeId: string, number: NewNumber): DoNotCa
   };
 }
 
-/** The number of queued calls that one statement reads. */
 const lookupBatchSize = 1_000;
 
-/**
- * A claim would block these calls anyway, but it may be hours until
- * a dialer claims a call, and the list of calls would show it as queued until then.
- */
+/** A claim would block these calls anyway, but that may be hours from now, and the list of calls would show them as queued until then. */
 export async function blockDoNotCall(database: Lane, now: Millis, signal?: AbortSignal): Promise<number> {
   let blocked = 0;
   const sweeps: DoNotCallSweepRow[] = await database.read('do_not_call_sweeps').orderBy('scope_id');

@@ -11,18 +11,13 @@ import type { ProtectionRulesRow } from '../engine/tables.ts';
 
 const maxKnown = 10_000;
 
+export type KnownRules = ReturnType<typeof knownRules>;
+
 /**
  * Remembers the rules of campaigns. This only saves a lookup: the statement that places a call makes sure that the call was checked against
  * the current version, and the dialer compares versions before each claim.
  */
-export type KnownRules = {
-  get(campaignId: string): CampaignRules;
-  load(campaignIds: readonly string[]): Promise<(campaignId: string) => CampaignRules>;
-  /** Returns the current rules and names of these calls' campaigns. Reads the rules in a transaction, unless the known ones are current. */
-  current(calls: readonly { campaign_id: string }[], trx: Knex.Transaction): Promise<CurrentRules>;
-};
-
-export function knownRules(database: Lane): KnownRules {
+export function knownRules(database: Lane) {
   const known = new Map<string, CampaignRules>();
   function remember(campaignId: string, rules: CampaignRules): void {
     if (known.size >= maxKnown) known.clear();
@@ -30,14 +25,15 @@ export function knownRules(database: Lane): KnownRules {
     else known.set(campaignId, rules);
   }
   return {
-    get: (campaignId) => known.get(campaignId) ?? defaultRules,
-    async load(campaignIds) {
+    get: (campaignId: string) => known.get(campaignId) ?? defaultRules,
+    async load(campaignIds: readonly string[]) {
       const rules = await readCampaignRules(database, campaignIds);
       const rulesFor = (campaignId: string) => rules.get(campaignId) ?? defaultRules;
       for (const campaignId of campaignIds) remember(campaignId, rulesFor(campaignId));
       return rulesFor;
     },
-    async current(calls, trx) {
+    /** Returns the current rules and names of these calls' campaigns. Reads the rules in a transaction, unless the known ones are current. */
+    async current(calls: readonly { campaign_id: string }[], trx: Knex.Transaction) {
       const rows = await readCampaigns(database, [...new Set(calls.map((call) => call.campaign_id))], trx);
       // Keep these in a map of their own, because adding one campaign to the cache may evict others.
       const current = new Map<string, CampaignRules>();
@@ -51,22 +47,18 @@ export function knownRules(database: Lane): KnownRules {
         remember(id, rules);
       }
       return {
-        rulesFor: (campaignId) => current.get(campaignId) ?? defaultRules,
+        rulesFor: (campaignId: string) => current.get(campaignId) ?? defaultRules,
         campaigns: new Map(Array.from(rows, ([id, row]) => [id, toCampaign(row)])),
+        /** Whether anything is stopped, anywhere. */
         hasStops: [...rows.values()].some(({ has_stops }) => Boolean(has_stops)),
+        /** Whether calls of a revoked key have yet to be cancelled. */
         hasCallsLeft: [...rows.values()].some(({ has_calls_left }) => Boolean(has_calls_left)),
       };
     },
   };
 }
 
-/** @property hasStops whether anything is stopped, anywhere @property hasCallsLeft whether calls of a revoked key have yet to be cancelled */
-export type CurrentRules = {
-  rulesFor: (campaignId: string) => CampaignRules;
-  campaigns: ReadonlyMap<string, CallCampaign>;
-  hasStops: boolean;
-  hasCallsLeft: boolean;
-};
+export type CurrentRules = Awaited<ReturnType<KnownRules['current']>>;
 
 type CurrentRow = { id: string; name: string; settings: string | null; account_id: string; account_name: string } & {
   partner_id: string;
@@ -202,19 +194,13 @@ const maxCampaigns = 10_000;
 /** The lists of a partner and its accounts. The filter, if any, has all entries of this version. */
 type Lists = { partnerId: string; version: number; filter: NumberFilter | null };
 
+export type KnownLists = ReturnType<typeof knownLists>;
+
 /**
  * Remembers which numbers may be on do-not-call lists, because looking one up among ten million takes a third of the time of a placed call
  * on SQLite. This only saves the lookup: the statement that places a call skips it only if the version is still current.
  */
-export type KnownLists = {
-  /** Returns a version of the lists in which the number isn't listed, or null if there's none or it isn't known. */
-  unlistedVersion(campaignId: string, phone: string): number | null;
-  /** Reads what has changed in the lists that are in use. Runs automatically while calls are placed. */
-  refresh(): Promise<void>;
-  close(): Promise<void>;
-};
-
-export function knownLists(database: Lane): KnownLists {
+export function knownLists(database: Lane) {
   const { read } = database;
   const byPartner = new Map<string, Lists>();
   const byCampaign = new Map<string, Lists | null>();
@@ -314,13 +300,15 @@ export function knownLists(database: Lane): KnownLists {
   }, refreshEvery).unref();
 
   return {
+    /** Reads what has changed in the lists that are in use. Runs automatically while calls are placed. */
     refresh,
-    async close() {
+    async close(): Promise<void> {
       clearInterval(timer);
       isClosed = true;
       await refreshing;
     },
-    unlistedVersion(campaignId, phone) {
+    /** Returns a version of the lists in which the number isn't listed, or null if there's none or it isn't known. */
+    unlistedVersion(campaignId: string, phone: string): number | null {
       isAsked = true;
       const lists = byCampaign.get(campaignId);
       if (lists === undefined) {

@@ -253,10 +253,7 @@ export async function setDisabled(
   return changed === 0 ? null : recordAudit(trx, event);
 }
 
-/**
- * Returns the columns that mark a user as deleted. The user's keys stop working immediately, and the email address and the external ID can
- * be used again. The name is kept, because it's shown with the calls of revoked keys.
- */
+/** Marks a user as deleted. The keys stop working. Keeps the name, because it's shown with the calls of revoked keys. */
 function deletedColumns(id: string, { at, cancelQueuedCalls }: RevokeOptions): Partial<UserRow> {
   const now = at;
   const free = { email: `deleted:${id}`, external_id: null };
@@ -283,10 +280,7 @@ function toEmailSearch(search: string): string {
 
 /** The number of keys that are changed in the same transaction as the user. By default, a user can't have more active keys than this. */
 const keysPerTransaction = 1_000;
-/**
- * The number of keys that each later transaction changes. It's smaller, because another process that wants to write to SQLite has to poll
- * for its lock. Such a transaction takes about 10 ms.
- */
+/** The number of keys that each later transaction changes, in about 10 ms, because other processes have to poll for SQLite's lock. */
 const keysPerStep = 200;
 
 function selectUndeleted(trx: Knex.Transaction, id: string): Knex.QueryBuilder<UserRow, UserRow[]> {
@@ -303,8 +297,6 @@ export async function lockTarget(trx: Knex.Transaction, { id, signInVersion }: T
  * Revokes the newest keys of a deleted user, so that lists no longer have to skip them, and deletes the user's row along with the last
  * ones. The row must be locked, so that the user can't create more keys.
  *
- * @param max the maximum number of keys. A million in one transaction would block all other SQLite writers for a minute
- * @param toEvent builds the event that records the end of a key
  * @returns the IDs of the keys
  */
 async function deleteStep(
@@ -334,12 +326,7 @@ type Unfinished = Pick<UserRow, 'id' | 'deleted_at' | 'partner_id' | 'moving_key
 /** Changes some of a user's keys. @returns how many keys it read, and how many of them it changed */
 type KeyStep = (size: number) => Promise<{ read: number; changed: number }>;
 
-/**
- * Finishes deleting and moving users.
- *
- * @returns the number of keys
- * @throws the error of the first user that failed, after trying the others
- */
+/** Finishes deleting and moving users. @returns the number of keys @throws the first error, after trying the other users */
 async function finishChanges(database: Lane, toKeyEvent: ToKeyEvent, signal: AbortSignal): Promise<number> {
   const unfinished = database.read('users').whereNotNull('deleted_at').orWhereNotNull('moving_keys');
   const users: Unfinished[] = await unfinished.select('id', 'deleted_at', 'partner_id', 'moving_keys');

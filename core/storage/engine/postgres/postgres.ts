@@ -27,15 +27,12 @@ export const migrationLock = '27975062105318777';
 /** `admin restore` recognizes connections of cores and other admin commands by this name. */
 export const applicationName = 'callkey';
 
-/**
- * Reads bigint as a number. These columns contain times in epoch milliseconds, and counts, which JavaScript's numbers represent exactly.
- */
+/** Reads bigint as a number: the columns contain epoch milliseconds and counts. */
 const types: Knex.PgCustomTypesConfig = {
   getTypeParser: (oid: number, format: string) =>
     oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format === 'binary' ? 'binary' : 'text'),
 };
 
-/** Runs a statement and returns its rows. The driver returns an object that contains them. */
 async function query<Found extends object>(on: Knex, sql: string, bindings: readonly Value[] = []): Promise<Found[]> {
   const { rows }: { rows: Found[] } = await on.raw(sql, bindings);
   return rows;
@@ -72,10 +69,7 @@ const databaseSize = `SELECT pg_database_size(current_database()) AS database,
 
 const diskFull = '53100';
 
-/**
- * Makes PostgreSQL write 256 KiB, to find out whether there's room on the disk, and rolls them back. Uses a table that the core must be able to
- * insert into, because its role may not be allowed to create any, not even temporary ones.
- */
+/** Finds out whether there's room for 256 KiB, in a table that exists: the role may not be allowed to create one, not even a temporary one. */
 async function findRoom(pool: Knex): Promise<void> {
   const trx = await pool.transaction();
   try {

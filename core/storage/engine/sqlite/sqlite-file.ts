@@ -63,7 +63,6 @@ function cannotOpenError(filename: string, error: unknown): Problem {
   );
 }
 
-/** Checks whether a database's files are still the ones that its connections have open. */
 export type FileGuard = ReturnType<typeof fileGuard>;
 
 /**
@@ -158,7 +157,6 @@ export function fileGuard(filename: string) {
       const checkpoints = index?.checkpoints();
       return checkpoints !== undefined && checkpoints.done !== checkpoints.attempted;
     },
-    /** Called when a connection is about to be opened. */
     opening(): void {
       connections++;
       open++;
@@ -214,10 +212,7 @@ function isMountPoint(file: string): boolean {
 
 const markerPath = (file: string) => `${file}-overwritten`;
 
-/**
- * Marks the file as overwritten, because the WAL's content was meant for the previous file. The marker is a file, so that the next process
- * knows, too.
- */
+/** Marks the file, so that the next process also knows that the WAL's content was meant for another one. */
 function markOverwritten(file: string): UnsafeFileError {
   const error = overwrittenError(file);
   try {

@@ -15,12 +15,7 @@ import { fileGuard, prepareFile } from './sqlite-file.ts';
 /** The number of concurrent reading connections. Each statement occupies a libuv thread; main.ts makes sure that there are enough. */
 const readers = { keys: 2, 'read back': 1, console: 2, lists: 2, 'sign-in': 1, background: 1 };
 
-/**
- * Opens one writing connection, which the lanes use in turn, and separate reading connections for each lane, all on one file.
- *
- * @param ifMissing `make` creates a file that only its owner can read
- * @throws Problem `not-found` or `unavailable`
- */
+/** Opens one writing connection, which the lanes use in turn, and reading connections for each. @throws Problem like `prepareFile` */
 export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): OpenedDatabase {
   prepareFile(filename, ifMissing);
   const connection = { filename, guard: fileGuard(filename) };
@@ -143,20 +138,12 @@ type ConnectionPool<Connection> = {
   numPendingAcquires(): number;
 };
 
-/**
- * How many statements with keys go first while others wait. Then one of the others gets a turn, because otherwise a flood of requests with
- * keys would keep them out.
- */
+/** How many statements with keys go first while others wait. Otherwise, a flood of requests with keys would keep the others out. */
 const maxInARow = 8;
 /** In ms: how long a statement may wait for a turn, so that there's still time to run it within `deadlines.answer`. */
 export const maxTurnWait = deadlines.answer - deadlines.statement;
 
-/**
- * Shares a pool's only connection between lanes. Keys go first, and the others take turns. Otherwise, a key's statement would wait for
- * everything that the console, sign-ins and the dialer are about to write.
- *
- * @returns a function that creates the pool of a lane
- */
+/** Shares a pool's only connection between lanes. Keys go first, and the others take turns. @returns a function that creates a lane's pool */
 function takeTurns<Connection>(pool: ConnectionPool<Connection>): (lane: string) => ConnectionPool<Connection> {
   const [keys, others] = [new FairQueue({ wait: maxTurnWait }, setTimeout), new FairQueue({ wait: maxTurnWait }, setTimeout)];
   const startNext = inOrder(keys, others, maxInARow);
@@ -207,10 +194,6 @@ function takeTurns<Connection>(pool: ConnectionPool<Connection>): (lane: string)
     };
   };
 }
-
-/*
- * Connections.
- */
 
 /**
  * `synchronous=FULL`: an acknowledged commit survives a power failure, even in WAL mode. Checkpoints at 4,000 pages keep the WAL at about
@@ -275,10 +258,7 @@ export class SqliteClient extends Client {
   }
 }
 
-/**
- * A client for lists and searches. It interrupts a statement that takes too long. Nothing else runs on its connection, so the connection
- * can be used again.
- */
+/** Interrupts statements of lists and searches that take too long. Nothing else runs on the connection, so it can be used again. */
 class SqliteListClient extends SqliteClient {
   override async _query(connection: Connection, query: unknown): Promise<unknown> {
     // Repeat the interrupt, because it does nothing until a thread has begun the statement.
@@ -315,14 +295,12 @@ class ImmediateTransaction extends Transaction {
   }
 }
 
-/** A statement, and whether it returns rows. */
 type Text = { sql: string; returnsRows: boolean };
 
 function toText(sql: string): Text {
   return { sql, returnsRows: /^SELECT\b|\bRETURNING\b/.test(sql) };
 }
 
-/** Runs a statement that stays prepared on its connection. */
 async function runPrepared<Found>(pool: Knex, text: Text, json: string, beforeCommit?: () => void): Promise<Changed<Found>> {
   const connection: Connection = await pool.client.acquireConnection();
   try {
@@ -382,10 +360,7 @@ function createExecutor(connection: Connection): (sql: string) => Promise<void> 
   return promisify<string, void>(connection.exec.bind(connection));
 }
 
-/**
- * Retries work while the file is busy, because if two connections create the journal of a new file at the same time, one fails immediately,
- * despite `busy_timeout`.
- */
+/** If two connections create the journal of a new file at the same time, one fails immediately, despite `busy_timeout`. */
 async function retryWhileBusy(work: () => Promise<void>): Promise<void> {
   for (let attempt = 1; attempt < 100; attempt++) {
     try {
@@ -398,10 +373,7 @@ async function retryWhileBusy(work: () => Promise<void>): Promise<void> {
   return work();
 }
 
-/**
- * Empties SQLite's write-ahead log, because it still contains erased data. Gives up soon if others are reading, because no one can
- * write during that time. The next erasure tries again.
- */
+/** Empties SQLite's write-ahead log, because it still contains erased data. No one can write then, so it gives up soon if others read. */
 export async function emptyLog({ kind, write }: Lane): Promise<void> {
   if (kind !== 'sqlite') return;
   const connection: Connection = await write.client.acquireConnection();
