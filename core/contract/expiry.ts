@@ -30,16 +30,10 @@ export function customRange(now: Instant, timeZone: string): DayRange {
  * @returns null for a key that doesn't expire
  */
 export function expiryInstant(choice: Expiration, now: Instant, timeZone: string): number | null {
-  const day = expiryDay(choice, now, timeZone);
-  return day === null ? null : endOfDay(day, timeZone);
-}
-
-/** Returns the last day on which a key works. */
-function expiryDay(choice: Expiration, now: Instant, timeZone: string): string | null {
   if (choice.kind === 'none') return null;
-  if (choice.kind === 'custom') return choice.date;
+  if (choice.kind === 'custom') return endOfDay(choice.date, timeZone);
   const today = localDay(now.valueOf(), timeZone);
-  return choice.years === 5 ? latestDay(today) : plusDays(today, 0, choice.years);
+  return endOfDay(choice.years === 5 ? latestDay(today) : plusDays(today, 0, choice.years), timeZone);
 }
 
 export function isWithin(day: string, range: DayRange): boolean {

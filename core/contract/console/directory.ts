@@ -25,8 +25,6 @@ export type Setup = z.infer<typeof setupSchema>;
 
 export const createdSetupSchema = z.object({ partner: namedSchema, account: namedSchema, campaign: namedSchema });
 
-export type CreatedSetupView = z.infer<typeof createdSetupSchema>;
-
 const directoryPartnerSchema = namedSchema.extend({ accounts: z.number().int() });
 
 const directoryAccountSchema = namedSchema.extend({ partner: namedSchema, campaigns: z.number().int() });

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Named } from '#contract/console/common.ts';
-import type { ChangeCampaign, CreatedSetupView, Setup } from '#contract/console/directory.ts';
+import type { ChangeCampaign, Setup } from '#contract/console/directory.ts';
 import { limits } from '#contract/limits.ts';
 import { counted } from '#contract/text/count.ts';
 import { auditEvent, describeChange } from '../audit/audit.ts';
@@ -84,7 +84,7 @@ function compare(a: Entry, b: Entry): number {
   return compareNames(a.partner, b.partner) || compareNames(a.account, b.account) || compareNames(a, b) || (a.id < b.id ? -1 : 1);
 }
 
-export async function setUp(ports: Ports, sessionId: Digest, { viewer, actor }: SignedInCaller, names: Setup): Promise<CreatedSetupView> {
+export async function setUp(ports: Ports, sessionId: Digest, { viewer, actor }: SignedInCaller, names: Setup) {
   requireStaff(viewer);
   const [partner, partnerAdded] = add(ports, actor, 'partner', names.partner);
   const [account, accountAdded] = add(ports, actor, 'account', names.account, { partnerId: partner.id });

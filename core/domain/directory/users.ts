@@ -65,7 +65,7 @@ export async function createUser(
   const input = { email, name, userType, ...(await membershipWithin(ports, viewer, { userType, ...place })) };
   const create = async () => {
     const membership = await readMembership(ports, input);
-    const { stored, made } = await createPassword(ports, input, password);
+    const { stored, password: made } = await createPassword(ports, input, password);
     const user: User = { id: ports.randomness.id(), email, name, userType, ...membership };
     const event = userEvent(ports, actor, 'user.added', user);
     const partnerId = membership.partner?.id ?? membership.account?.partnerId ?? null;
@@ -303,24 +303,18 @@ export async function resetPassword(
   // Changing your own password requires the current one, so that someone who has taken over a session can't lock out its user.
   const refusal = "You can't reset your own password. Change it instead, which requires your current password.";
   const user = await findUser(ports, viewer, { id }, refusal);
-  const { stored, made } = await createPassword(ports, user, password);
+  const { stored, password: made } = await createPassword(ports, user, password);
   const event = userEvent(ports, actor, 'password.reset', user);
   // The user may have been moved out of the administrator's scope while the password waited to be hashed.
   if (!(await ports.stores.users.setPassword(toTarget(viewer, user), stored, event))) throw await explainUnchanged(ports, user);
   return { password: made };
 }
 
-async function createPassword(
-  ports: Ports,
-  user: Pick<User, 'email'>,
-  chosen: string | null,
-): Promise<{ stored: NewPassword; made: string | null }> {
-  if (chosen === null) {
-    const { password, stored } = await makeOneTimePassword(ports);
-    return { stored, made: password };
-  }
+/** @returns the password to hand out, if it wasn't chosen */
+async function createPassword(ports: Ports, user: Pick<User, 'email'>, chosen: string | null) {
+  if (chosen === null) return makeOneTimePassword(ports);
   await requireGoodPassword(ports, user, chosen, 'password');
-  return { stored: { hash: await ports.passwords.hash(chosen), expiresAt: null, isHandedOut: false }, made: null };
+  return { password: null, stored: { hash: await ports.passwords.hash(chosen), expiresAt: null, isHandedOut: false } };
 }
 
 /** Generates a password of 120 bits that the user must change soon. */

@@ -59,9 +59,7 @@ function toFilter({ randomness }: Ports, query: Request<'exportActivity'>['query
   };
 }
 
-export const recordExport: Handler<'recordExport'> = async ({ ports, caller, body }) => {
-  await domain.recordExport(ports, caller, body);
-};
+export const recordExport: Handler<'recordExport'> = ({ ports, caller, body }) => domain.recordExport(ports, caller, body);
 
 /** Only staff can see the names of the operating system's users, and from where other staff act. */
 export function eventView({ id, at, actor, action, subject, address, detail }: ListedEvent, viewer: Viewer): EventView {

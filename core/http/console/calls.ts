@@ -29,17 +29,13 @@ async function list({ takeTurn, ports, viewer, query }: Request<'listAllCalls'>,
   };
 }
 
-export const exportCalls: Handler<'exportCalls'> = async (request) => {
-  await exportCsv(request, request.params.id);
-};
+export const exportCalls: Handler<'exportCalls'> = (request) => exportCsv(request, request.params.id);
 
-export const exportAllCalls: Handler<'exportAllCalls'> = async (request) => {
-  await exportCsv(request, null);
-};
+export const exportAllCalls: Handler<'exportAllCalls'> = (request) => exportCsv(request, null);
 
-async function exportCsv({ ctx, deps, takeTurn, ports, query }: Request<'exportAllCalls'>, campaignId: string | null): Promise<void> {
+function exportCsv({ ctx, deps, takeTurn, ports, query }: Request<'exportAllCalls'>, campaignId: string | null): Promise<void> {
   const request = { campaignId, filter: toFilter(ports, query) };
-  await sendCsv(ctx, deps, {
+  return sendCsv(ctx, deps, {
     list: 'calls',
     takeTurn,
     days: query,

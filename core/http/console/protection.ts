@@ -17,9 +17,8 @@ export const listDoNotCall: Handler<'listDoNotCall'> = async ({ ports, viewer, q
 
 export const addDoNotCall: Handler<'addDoNotCall'> = async ({ ports, caller, body }) => list.addNumbers(ports, caller, body);
 
-export const liftDoNotCall: Handler<'liftDoNotCall'> = async ({ ports, caller, params, body }) => {
-  await list.liftNumber(ports, caller, params.id, body.reason);
-};
+export const liftDoNotCall: Handler<'liftDoNotCall'> = ({ ports, caller, params, body }) =>
+  list.liftNumber(ports, caller, params.id, body.reason);
 
 export const exportDoNotCall: Handler<'exportDoNotCall'> = async ({ ctx, deps, takeTurn, ports, query }) => {
   await sendCsv(ctx, deps, {

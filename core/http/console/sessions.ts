@@ -46,9 +46,7 @@ export function answerSession(ctx: Context, deps: HttpDeps, session: Session, kn
 
 export const showSession: Handler<'showSession'> = async ({ ctx, deps }) => sessionView(getSession(ctx).data, deps);
 
-export const signOut: Handler<'signOut'> = async ({ ctx }) => {
-  await endSession(ctx);
-};
+export const signOut: Handler<'signOut'> = ({ ctx }) => endSession(ctx);
 
 export const changePassword: Handler<'changePassword'> = async ({ ctx, ports, caller, body }) => {
   await users.changePassword(ports, caller.actor, getSession(ctx).data, body);

@@ -38,9 +38,7 @@ export const deleteUser: Handler<'deleteUser'> = async ({ ports, caller, params,
   await domain.deleteUser(ports, caller, params, query.cancelQueuedCalls && 'soon');
 };
 
-export const unlinkUser: Handler<'unlinkUser'> = async ({ ports, caller, params }) => {
-  await domain.unlinkUser(ports, caller, params);
-};
+export const unlinkUser: Handler<'unlinkUser'> = ({ ports, caller, params }) => domain.unlinkUser(ports, caller, params);
 
 export const resetPassword: Handler<'resetPassword'> = async ({ ports, caller, params }) => {
   const { password } = await domain.resetPassword(ports, caller, params);
