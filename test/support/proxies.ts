@@ -176,8 +176,12 @@ export async function startFront(): Promise<Front> {
 
 export type Gate = Awaited<ReturnType<typeof startGate>>;
 
-/** Opens a port that leads to a node. It can lose what the node is told, such as the second phase of a commit. */
-export async function startGate(port: number) {
+/**
+ * Opens a port that leads to a node. It can lose what the node is told, such as the second phase of a commit.
+ *
+ * @param pass changes what the node answers
+ */
+export async function startGate(port: number, pass = (bytes: Buffer): Buffer => bytes) {
   /** A text that isn't let through. The connection that sends it is lost. */
   let held: { text: string; lose: () => void } | undefined;
   let awaited: { text: string; arrive: () => void } | undefined;
@@ -200,7 +204,7 @@ export async function startGate(port: number) {
       client.destroy();
       held.lose();
     });
-    node.on('data', (bytes: Buffer) => client.write(bytes));
+    node.on('data', (bytes: Buffer) => client.write(pass(bytes)));
   });
   const own = await freePort();
   let closing: Promise<unknown> | undefined;

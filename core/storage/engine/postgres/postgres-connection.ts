@@ -102,6 +102,14 @@ function refuseStatementPooling(error: unknown): never {
 
 type Statement = pg.QueryConfig & { query_timeout?: number };
 
+/** PostgreSQL's translations of ERROR, which ended only a statement, and not the session. It writes them in its own language (`lc_messages`). */
+const errorInAnyLanguage = new Set('ERROR FEHLER ERREUR ERRORE ERRO FEL HATA BŁĄD ОШИБКА ПОМИЛКА შეცდომა 오류 错误 錯誤'.split(' '));
+
+/** Makes errors in all languages alike. */
+function translateSeverity(error: unknown): void {
+  if (error instanceof pg.DatabaseError) error.severity = errorInAnyLanguage.has(error.severity ?? '') ? 'ERROR' : 'FATAL';
+}
+
 /**
  * Sends one statement. Behind a pooler, the settings are sent in the same transaction, and the statement isn't named. If a connection
  * doesn't respond, it's closed, because a late response must not be mistaken for the response to the next statement.
@@ -123,6 +131,7 @@ export async function send<Found extends object = Row>(
         throw Object.assign(new pg.DatabaseError('The transaction was rolled back.', 0, 'error'), { severity: 'ERROR' });
       return result;
     } catch (error) {
+      translateSeverity(error);
       if (!(error instanceof pg.DatabaseError && error.severity === 'ERROR')) hangUp(connection, error);
       throw error;
     }
@@ -186,6 +195,7 @@ class Connection extends pg.Client {
     try {
       return await super.connect();
     } catch (error) {
+      translateSeverity(error);
       hangUp(this, error);
       throw error;
     }
