@@ -11,7 +11,7 @@ import { createTenants, type DirectAccess, insertCalls, openDirect, type Tenants
 import { until } from '../support/until.ts';
 
 /** Enough keys that several transactions are needed: the first one changes 1,000 keys (`keysPerTransaction`), and each later one 200. */
-const many = 2_100;
+const many = 1_300;
 
 const clock = fakeClock();
 const createDigest = (n: number) => `${n}`.padStart(64, '0');
