@@ -2,7 +2,7 @@ import { createCipheriv, pbkdf2Sync } from 'node:crypto';
 import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type CoreHarness, openCore } from '../support/core.ts';
+import { openCore } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
 import {
   describeDesktop,
@@ -14,7 +14,8 @@ import {
   startBus,
   startKeyring,
 } from '../support/electron.ts';
-import { type FaultyProxy, faultyProxy } from '../support/proxies.ts';
+import { faultyProxy } from '../support/proxies.ts';
+import { openOnce } from '../support/suites.ts';
 import { password } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
@@ -23,19 +24,11 @@ describeDesktop('a stored session', () => {
     it.skip(`isn't tested: ${missingKeyring} isn't installed`);
     return;
   }
-  let harness: CoreHarness;
-  let network: FaultyProxy;
+  const harness = openOnce(() => openCore());
+  const network = openOnce(() => faultyProxy(harness.core.url));
   let bus: SessionBus | undefined;
   let userData: string;
   let running: RunningConsole | undefined;
-  before(async () => {
-    harness = await openCore();
-    network = await faultyProxy(harness.core.url);
-  });
-  after(async () => {
-    await network.close();
-    await harness.close();
-  });
   beforeEach(() => {
     userData = freshDirectory();
   });

@@ -2,24 +2,22 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { signInAs } from '../support/console-harness.ts';
-import { type CoreHarness, openCore } from '../support/core.ts';
+import { openCore } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
-import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
+import { describeDesktop, launchConsole } from '../support/electron.ts';
+import { openOnce } from '../support/suites.ts';
 import { enroll, password, signIn } from '../support/tenants.ts';
 import { eventually, until } from '../support/until.ts';
 
 describeDesktop('the console on a managed computer', () => {
-  let harness: CoreHarness;
-  let desktop: RunningConsole;
-  before(async () => {
-    harness = await openCore();
+  const harness = openOnce(() => openCore());
+  const desktop = openOnce(() => {
     const folder = join(freshDirectory(), 'callkey');
     mkdirSync(folder);
     const settings = { server: harness.core.url, keepSignedIn: false, signOutAfterMinutes: 5 };
     writeFileSync(join(folder, 'console.json'), JSON.stringify(settings));
-    desktop = await launchConsole({ env: { XDG_CONFIG_DIRS: join(folder, '..'), CHOSEN_BUTTON: 'Cancel' } });
+    return launchConsole({ env: { XDG_CONFIG_DIRS: join(folder, '..'), CHOSEN_BUTTON: 'Cancel' } });
   });
-  after(() => Promise.all([desktop?.close(), harness?.close()]));
 
   it("offers the administrator's server, and doesn't offer to keep the session", async () => {
     const { page } = desktop;

@@ -6,26 +6,23 @@ import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
 import { describeBrowser, sharedBrowser, violationsOn } from '../support/browser.ts';
 import { button, home } from '../support/console-harness.ts';
-import { describeDesktop, launchConsole, type RunningConsole, watchOver } from '../support/electron.ts';
+import { describeDesktop, launchConsole, watchOver } from '../support/electron.ts';
 import { ask, textAt } from '../support/http.ts';
-import { openWithProvider, type ProviderHarness, signInForApp, TestBrowser } from '../support/identity-provider.ts';
+import { openWithProvider, signInForApp, TestBrowser } from '../support/identity-provider.ts';
 import { faultyProxy } from '../support/proxies.ts';
+import { openForEach, openOnce } from '../support/suites.ts';
 import { until } from '../support/until.ts';
 
 describeBrowser('the console in a browser, with sign-in at a provider,', () => {
-  let harness: ProviderHarness;
+  const harness = openForEach(() => openWithProvider());
   let context: BrowserContext;
   let page: Page;
   beforeEach(async () => {
-    harness = await openWithProvider();
     harness.provider.asks = true;
     context = await (await sharedBrowser()).newContext();
     page = await context.newPage();
   });
-  afterEach(async () => {
-    await context.close();
-    await harness.close();
-  });
+  afterEach(() => context.close());
 
   async function signInThere(on = page): Promise<void> {
     await button(on, 'Sign in with Example Corp').click();
@@ -111,13 +108,11 @@ function otherProgram(port: string): { next(): Promise<string>; end(): Promise<u
 
 describeDesktop('sign-in with the provider in the app', () => {
   describeBrowser("through the system's browser", () => {
-    let harness: ProviderHarness;
-    let desktop: RunningConsole;
+    const harness = openOnce(() => openWithProvider());
+    const desktop = openOnce(() => launchConsole());
     let context: BrowserContext;
     before(async () => {
-      harness = await openWithProvider();
       harness.provider.asks = true;
-      desktop = await launchConsole();
       context = await (await sharedBrowser()).newContext();
       await desktop.app.evaluate(({ shell }) => {
         const addresses: string[] = [];
@@ -125,11 +120,7 @@ describeDesktop('sign-in with the provider in the app', () => {
         shell.openExternal = async (address) => void addresses.push(address);
       });
     });
-    after(async () => {
-      await context.close();
-      await desktop.close();
-      await harness.close();
-    });
+    after(() => context.close());
 
     const opened = () => desktop.app.evaluate(() => Reflect.get(globalThis, 'addresses') as string[]);
     async function start(server = harness.url): Promise<string> {

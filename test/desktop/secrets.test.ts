@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { readFiles } from '../support/cli.ts';
-import { type CoreHarness, openCore } from '../support/core.ts';
+import { openCore } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
 import {
   describeDesktop,
@@ -13,7 +13,7 @@ import {
   type RunningConsole,
   startKeyring,
 } from '../support/electron.ts';
-import { type FaultyProxy, faultyProxy } from '../support/proxies.ts';
+import { faultyProxy } from '../support/proxies.ts';
 import { openOnce } from '../support/suites.ts';
 import { password } from '../support/tenants.ts';
 
@@ -24,16 +24,8 @@ async function signIn({ page }: RunningConsole, server: string, keepSignedIn: bo
 }
 
 describeDesktop('the console, when it handles secrets,', () => {
-  let harness: CoreHarness;
-  let network: FaultyProxy;
-  before(async () => {
-    harness = await openCore();
-    network = await faultyProxy(harness.core.url);
-  });
-  after(async () => {
-    await network.close();
-    await harness.close();
-  });
+  const harness = openOnce(() => openCore());
+  const network = openOnce(() => faultyProxy(harness.core.url));
   let running: RunningConsole;
   const launch = async (options: LaunchOptions = {}) => {
     running = await launchConsole({ args: ['--password-store=basic'], ...options });

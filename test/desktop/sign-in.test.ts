@@ -5,21 +5,18 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { screensFor } from '../../desktop/screens.ts';
-import { type ConsoleHarness, openConsole, signInAs, type UserName, untilFocused } from '../support/console-harness.ts';
+import { openConsole, signInAs, type UserName, untilFocused } from '../support/console-harness.ts';
 import { describeDesktop, launchConsole } from '../support/electron.ts';
 import { faultyProxy } from '../support/proxies.ts';
+import { openOnce } from '../support/suites.ts';
 import { password } from '../support/tenants.ts';
 import { eventually, until } from '../support/until.ts';
 
 describeDesktop('the console, at sign-in,', () => {
-  let harness: ConsoleHarness;
+  const harness = openOnce(() => openConsole());
   const servers: Server[] = [];
-  before(async () => {
-    harness = await openConsole();
-  });
-  after(async () => {
+  after(() => {
     for (const server of servers) server.close();
-    await harness.close();
   });
 
   async function submit(server: string, email: string, secret = password): Promise<void> {

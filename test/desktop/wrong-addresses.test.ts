@@ -5,11 +5,11 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { certificateAuthority, hasOpenssl } from '../support/certificate.ts';
-import { type ConsoleHarness, openConsole } from '../support/console-harness.ts';
+import { openConsole } from '../support/console-harness.ts';
 import { startCoreHere } from '../support/core.ts';
 import { describeDesktop } from '../support/electron.ts';
 import { faultyProxy } from '../support/proxies.ts';
-import { skip } from '../support/suites.ts';
+import { openOnce, skip } from '../support/suites.ts';
 import { password } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 
@@ -61,14 +61,10 @@ const strangers: readonly (readonly [name: string, respond: RequestListener, say
 ];
 
 describeDesktop('the console, at a wrong address,', () => {
-  let harness: ConsoleHarness;
+  const harness = openOnce(() => openConsole());
   const servers: Server[] = [];
-  before(async () => {
-    harness = await openConsole();
-  });
-  after(async () => {
+  after(() => {
     for (const server of servers) server.close();
-    await harness.close();
   });
 
   async function listen(server: Server): Promise<string> {

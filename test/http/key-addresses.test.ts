@@ -3,32 +3,28 @@ import { expect } from 'chai';
 import { apiKeyDetailsSchema } from '#contract/console/api-keys.ts';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { plus } from '../../core/domain/instant.ts';
-import { type FakeClock, fakeClock } from '../support/clock.ts';
-import { type CoreHarness, openCore, type RunningCore, startCoreHere } from '../support/core.ts';
+import { fakeClock } from '../support/clock.ts';
+import { openCore, type RunningCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, overSocket, readCode, textAt } from '../support/http.ts';
+import { openOnce } from '../support/suites.ts';
 import { createKey, onDemand, placeCall, signIn, somePhone } from '../support/tenants.ts';
 
 const unknownKey = makeKeyValue(randomBytes);
 
 describe("an API key's addresses", () => {
   onEachDatabase((kind) => {
-    let clock: FakeClock;
-    let harness: CoreHarness;
+    const clock = fakeClock('2026-11-21T09:00:00.000Z');
+    const harness = openOnce(() => openCore({ kind, clock }));
     let behindProxy: RunningCore;
     let cookie: string;
     let key: { id: string; keyValue: string };
 
     before(async () => {
-      clock = fakeClock('2026-11-21T09:00:00.000Z');
-      harness = await openCore({ kind, clock });
       behindProxy = await startCoreHere(harness.database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } });
       cookie = await signIn(harness.core.url, 'ada@example.com');
     });
-    after(async () => {
-      await behindProxy.close();
-      await harness.close();
-    });
+    after(() => behindProxy.close());
     beforeEach(async () => {
       key = await createKey(harness.core.url, cookie);
     });

@@ -4,22 +4,18 @@ import { sign } from '#contract/calls/signature.ts';
 import { routes } from '#contract/routes.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { fakeClock } from '../support/clock.ts';
-import { type CoreHarness, openCore, startCoreHere } from '../support/core.ts';
+import { openCore, startCoreHere } from '../support/core.ts';
 import { ask, readCode, textAt } from '../support/http.ts';
 import { signingSecret } from '../support/provider.ts';
+import { openOnce } from '../support/suites.ts';
 import { insertCalls } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 describe('an outcome report', () => {
   const clock = fakeClock();
-  let harness: CoreHarness;
+  const environment = { DIALER: 'webhook', DIALER_URL: 'http://127.0.0.1:9/', DIALER_SECRETS: signingSecret };
+  const harness = openOnce(() => openCore({ clock, environment }));
   let calls = 0;
-
-  before(async () => {
-    const dialer = { DIALER: 'webhook', DIALER_URL: 'http://127.0.0.1:9/', DIALER_SECRETS: signingSecret };
-    harness = await openCore({ clock, environment: dialer });
-  });
-  after(() => harness.close());
 
   const readCall = async (contactId: string) => harness.direct.storage.database.read('calls').where({ contact_id: contactId }).first();
   const readState = async (contactId: string) => (await readCall(contactId))?.state;

@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { expect } from 'chai';
 import { tenancyHeader } from '#contract/console/session.ts';
 import { fakeClock } from '../support/clock.ts';
-import { type CoreHarness, openCore, type RunningCore, startCoreHere } from '../support/core.ts';
+import { openCore, type RunningCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
 import { openOnce } from '../support/suites.ts';
@@ -14,19 +14,15 @@ const body = { name: 'A key', expiration: { kind: 'none' }, timeZone: 'UTC' };
 
 describe("a user's active API keys", () => {
   onEachDatabase((kind) => {
-    let harness: CoreHarness;
     let other: RunningCore;
     let cookie: string;
     const clock = fakeClock();
+    const harness = openOnce(() => openCore({ kind, clock, environment }));
     before(async () => {
-      harness = await openCore({ kind, clock, environment });
       other = await startCoreHere(harness.database, { clock, environment });
       cookie = await signIn(harness.core.url, 'ada@example.com');
     });
-    after(async () => {
-      await other.close();
-      await harness.close();
-    });
+    after(() => other.close());
     const create = (core: RunningCore, more = {}) => ask('POST', `${core.url}/console/api-keys`, { cookie, body: { ...body, ...more } });
     const activeKeys = () => harness.direct.ports.stores.apiKeys.countActive(harness.tenants.users.account.id, clock.now());
 
