@@ -19,7 +19,6 @@ import * as directory from './console/directory.ts';
 import * as signIn from './console/identity-provider.ts';
 import * as protection from './console/protection.ts';
 import type { Handler, Request, SessionRoute, TakeTurn } from './console/request.ts';
-import * as secondFactor from './console/second-factor.ts';
 import * as sessions from './console/sessions.ts';
 import * as users from './console/users.ts';
 import { readQuery } from './middleware/body.ts';
@@ -45,7 +44,6 @@ const handlers: { readonly [Name in SessionRoute]: Handler<Name> } = {
   ...calls,
   ...users,
   ...activity,
-  ...secondFactor,
   ...protection,
 };
 
@@ -53,7 +51,7 @@ const handlers: { readonly [Name in SessionRoute]: Handler<Name> } = {
 type OpenRoute = Exclude<keyof ConsoleRoutes, SessionRoute>;
 const openHandlers: { readonly [Name in OpenRoute]: (ctx: Context, deps: HttpDeps) => Promise<void> } = {
   signIn: sessions.signIn,
-  enterCode: secondFactor.enterCode,
+  enterCode: sessions.enterCode,
   ...signIn,
 };
 

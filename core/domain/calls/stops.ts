@@ -24,7 +24,8 @@ export async function stopDialing(
 ): Promise<Stopped> {
   const { scope, id = '', reason = null } = input;
   const target = scope === 'server' ? null : await findVisible(ports, viewer, { scope, id });
-  if (target === null && !isOfService(viewer)) throw new Problem('forbidden', 'Only service staff can stop dialing for the whole server.');
+  if (target === null && !isOfService(viewer.userType))
+    throw new Problem('forbidden', 'Only service staff can stop dialing for the whole server.');
   const stop: DialingStop = {
     id: ports.randomness.id(),
     scope,
@@ -50,7 +51,7 @@ export async function listStops(ports: Ports, viewer: Caller['viewer']): Promise
 /** Staff without a tenancy see all stops, because a stop of the server has none. */
 function findAccess(viewer: Caller['viewer']): ProtectionAccess | null {
   const { campaigns } = scopeFor(viewer);
-  return campaigns.kind !== 'nothing' ? campaigns : isOfService(viewer) ? { kind: 'all' } : null;
+  return campaigns.kind !== 'nothing' ? campaigns : isOfService(viewer.userType) ? { kind: 'all' } : null;
 }
 
 /** @throws Problem `forbidden` if someone else has to resume it, or `not-found` */
@@ -95,12 +96,7 @@ export function mayResume(viewer: Caller['viewer'], { by, byType, scope, owner }
     case 'account':
       return byType === 'account' && by?.id === viewer.id;
     case 'partner':
-      return (
-        byType !== 'staff' &&
-        byType !== 'operator' &&
-        scope !== 'server' &&
-        (viewer.account === null || owner?.accountId === viewer.account.id)
-      );
+      return !isOfService(byType) && scope !== 'server' && (viewer.account === null || owner?.accountId === viewer.account.id);
     case 'staff':
     case 'operator':
       return true;
@@ -108,14 +104,14 @@ export function mayResume(viewer: Caller['viewer'], { by, byType, scope, owner }
 }
 
 function describeResumers({ byType, scope }: DialingStop): string {
-  if (byType === 'staff' || byType === 'operator' || scope === 'server') return 'service staff';
+  if (isOfService(byType) || scope === 'server') return 'service staff';
   return byType === 'partner'
     ? 'partner users who can see all of it, and service staff,'
     : 'the user who stopped it, partner users and service staff';
 }
 
-function isOfService({ userType }: Caller['viewer']): boolean {
-  return userType === 'staff' || userType === 'operator';
+function isOfService(type: DialingStop['byType']): boolean {
+  return type === 'staff' || type === 'operator';
 }
 
 function toSubject({ scope, target }: DialingStop): AuditSubject {
