@@ -6,28 +6,19 @@ import { ConfigError } from './config.ts';
 /** Explains in one line why a listener can't start, and which variable to change. Returns any other error unchanged. */
 export function toListenError(error: unknown, listener: 'public' | 'management', { host, port }: { host: string; port: number }): unknown {
   const prefix = listener === 'management' ? 'MANAGEMENT_' : '';
-  switch (errorCode(error)) {
-    case 'EADDRINUSE':
-      return new ConfigError(
-        `${prefix}PORT`,
-        `${port} on ${host} is already in use (EADDRINUSE). Stop the program that uses it, or choose another port.`,
-      );
-    case 'EACCES':
-      return new ConfigError(
-        `${prefix}PORT`,
-        `this user isn't allowed to listen on ${port} (EACCES). Use a port above 1023, or grant CAP_NET_BIND_SERVICE.`,
-      );
-    case 'EADDRNOTAVAIL':
-    // For example, a link-local IPv6 address without its zone, or any IPv6 address on a machine without IPv6.
-    case 'EINVAL':
-    case 'EAFNOSUPPORT':
-      return new ConfigError(`${prefix}HOST`, `${host} isn't an address of this machine (${errorCode(error)}). Use one that is.`);
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return new ConfigError(`${prefix}HOST`, `unknown host name ${host} (${errorCode(error)}). Use an IP address of this machine.`);
-    default:
-      return error;
-  }
+  const code = errorCode(error);
+  const wrongPort = (message: string) => new ConfigError(`${prefix}PORT`, message);
+  const wrongHost = (message: string) => new ConfigError(`${prefix}HOST`, message);
+  if (code === 'EADDRINUSE')
+    return wrongPort(`${port} on ${host} is already in use (${code}). Stop the program that uses it, or choose another port.`);
+  if (code === 'EACCES')
+    return wrongPort(`this user isn't allowed to listen on ${port} (${code}). Use a port above 1023, or grant CAP_NET_BIND_SERVICE.`);
+  // For example, a link-local IPv6 address without its zone, or any IPv6 address on a machine without IPv6.
+  if (['EADDRNOTAVAIL', 'EINVAL', 'EAFNOSUPPORT'].includes(code))
+    return wrongHost(`${host} isn't an address of this machine (${code}). Use one that is.`);
+  if (['ENOTFOUND', 'EAI_AGAIN'].includes(code))
+    return wrongHost(`unknown host name ${host} (${code}). Use an IP address of this machine.`);
+  return error;
 }
 
 /** Explains in one line, without the password, why the database can't be used. Returns an error that may be a bug unchanged. */
