@@ -396,10 +396,7 @@ function chainedEvent(row: AuditEventRow): ChainedEvent {
   return { seq: required(seq, 'seq'), hash: hash ?? '', at, fields: toFields(row) };
 }
 
-/**
- * Returns the columns that events have had since the first release, followed by those added later, unless they're null. The order must
- * never change, because every hash would change with it.
- */
+/** Returns the first columns, and later ones unless they're null. The order must never change, because every hash would change with it. */
 function toFields(row: AuditEventRow): ChainedEvent['fields'] {
   const { id, at, actor_id, actor_name, action, subject_kind, subject_id, subject_name, account_id, partner_id, address, detail } = row;
   const fields = [id, at, actor_id, actor_name, action, subject_kind, subject_id, subject_name, account_id, partner_id, address];

@@ -140,10 +140,7 @@ export function callListStore({ lists: database, background }: Lanes): CallListS
   };
 }
 
-/**
- * Builds the SQL for a page. Sorts only the IDs, and then reads the rows, because the rows are long and several campaigns may have
- * thousands of matches.
- */
+/** SQL for a page. Sorts only the IDs, and then reads the rows, because these are long, and campaigns may have thousands of matches. */
 function pageSql({ sql }: Condition, limit: number, table = 'calls'): string {
   const columns = listedColumns.map((column) => `calls.${column}`).join(', ');
   const page = `SELECT campaign_id, contact_id FROM ${table} WHERE ${sql} ORDER BY contact_id DESC LIMIT ${limit}`;

@@ -33,8 +33,7 @@ type CallObservers = {
 
 /**
  * What a process remembers about a request's key and campaign. It decides nothing: each has a version, and the statement changes something
- * only if the versions are still current. The lists have their own memory (protection/known.ts), because it only saves a lookup: if
- * its version is outdated, the statement looks up the number itself.
+ * only if the versions are still current.
  */
 type Known = { limits: KeyLimits | null; rules: CampaignRules };
 
@@ -57,10 +56,7 @@ type LookedUp = { kind: 'repeat' | 'refused'; placement: Placement } | { kind: '
 /** The maximum number of times that a request is tried if the row changes between the statement and the lookup. */
 const attempts = 5;
 
-/**
- * Places, cancels and looks up calls. Each operation is one statement for a whole batch, and checks every rule itself. If the statement
- * didn't change a row, a lookup finds out why. The lookup only chooses the refusal or the earlier response.
- */
+/** If a statement didn't change a row, a lookup finds out why. It only chooses the refusal or the earlier response. */
 export function callStore(
   database: Lane,
   keyUse: Pick<KeyUse, 'note'>,
@@ -295,10 +291,7 @@ function batches(database: Lane, limitsByVersion: KnownLimits, rules: ReturnType
   };
 }
 
-/**
- * Returns the network that a request comes from. Networks take turns in the queue for lookups. Keys don't take turns, because a flood can
- * use a different made-up key for each request.
- */
+/** In the queue for lookups, networks take turns, and not keys, because a flood can use a different made-up key for each request. */
 function getCallerNetwork({ address }: { address: string }): string {
   return address.includes(':') ? (toNetworks(address)[0] ?? '') : address;
 }
@@ -552,10 +545,7 @@ function isUnknown({ limits }: FoundKey): boolean {
   return limits === unknownKey.limits;
 }
 
-/**
- * Returns a function that finds active keys, and returns {@link unknownKey} for all others. It reads limits only if this process doesn't
- * know their version yet, so that all refusals take equally long.
- */
+/** Returns a function that finds active keys. It reads only limits that aren't known yet, so that all refusals take equally long. */
 function keyFinder(database: Lane, limitsByVersion: KnownLimits) {
   const { kind } = database;
   const findKey = database.prepare(readSql(import.meta.url, 'find-key', kind, { ...authorization, key: keyByDigest[kind] }), 'read');

@@ -32,10 +32,7 @@ import { claimAhead, isPacedBy, keepPace, latestNextOfAll, lockScopes, type Pace
 
 /** The number of accounts that one claim considers. The next claim starts with the accounts after them. */
 const accountsPerClaim = 100;
-/**
- * The maximum number of transactions in one claim. Each postpones or ends up to `sweepBatchSize` calls that can't be dialed now, to reach
- * the ones behind them.
- */
+/** The maximum number of transactions in one claim. Each may postpone or end `sweepBatchSize` calls, to reach the ones behind them. */
 const maxRounds = 20;
 /** In ms: how long a claim waits for lanes that don't respond. */
 const patience = 1_000;
@@ -384,10 +381,7 @@ async function judgeCalls(
   return judged;
 }
 
-/**
- * Returns the keys of these calls that were revoked with their calls, which haven't all been cancelled yet. A deleted user may still have
- * keys that have yet to be revoked.
- */
+/** Returns these calls' keys that were revoked, or whose creator was deleted, while some of their calls haven't been cancelled yet. */
 async function findRevoked(lane: Lane, trx: Knex.Transaction, rows: readonly PickedRow[]): Promise<Set<string>> {
   const keyIds = [...new Set(rows.map((row) => row.api_key_id))];
   const among = `id IN (${keyIds.map(() => '?')})`;

@@ -7,10 +7,7 @@ export type BatchObserver = (size: number) => void;
 type Timed = { deadline: number };
 type Pending<Input, Output> = { input: Input; resolve: (output: Output) => void; reject: (error: unknown) => void };
 
-/**
- * The maximum number of requests in the queue. At 15,000 per second, a full queue empties in 0.15 s. The limit also bounds the memory if
- * the database hangs.
- */
+/** At 15,000 per second, a full queue empties in 0.15 s. It also bounds the memory if the database hangs. */
 const maxWaiting = 2_000;
 /** The maximum number of requests in a batch. In larger batches, each request costs less, but more requests wait for one statement. */
 const maxBatchSize = 128;
@@ -234,10 +231,7 @@ function answer<Output>(requests: readonly Pending<unknown, Output>[], outputs: 
   });
 }
 
-/**
- * Creates a queue in which each key or address has a share, so that a flood delays only itself. If the queue is full, the share with the
- * most items loses one.
- */
+/** Each key or address has a share, so that a flood delays only itself. If the queue is full, the share with the most items loses one. */
 function sharedQueue<Item>(room: number, getShare: (item: Item) => string, countBytes: (item: Item) => number) {
   let waiting: Item[] = [];
   /**

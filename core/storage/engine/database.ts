@@ -20,7 +20,7 @@ export type Statement<Found = Row> = (rows: BatchRows, beforeCommit?: () => void
 export type Changed<Found> = { rows: Found[]; changed: number };
 /**
  * What a statement does. `read back` reads through connections that no other statement uses. `end` ends calls, and returns their campaign_id,
- * placed_at and state, because the database also counts them for the charts (queue/call-stages.ts).
+ * placed_at and state, because the database also counts them for the charts (engine/ended-calls.ts).
  */
 export type Mode = 'read' | 'read back' | 'write' | 'end';
 export type BatchRows = readonly (Value | BatchRows)[];

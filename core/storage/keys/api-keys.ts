@@ -42,10 +42,8 @@ function listParts(visibility: KeyVisibility): [KeyVisibility, ...KeyVisibility[
 }
 
 /**
- * Narrows a query to the visible keys, for keys that are looked up one by one. If a user moves to another partner, that partner is recorded
- * with the user's keys in batches, but its users see the keys immediately.
- *
- * @param keys a query on keys, named `k`, and their creators, named `u`
+ * Narrows a query on keys, named `k`, and their creators, named `u`, for keys that are looked up one by one. `updateUser` in users/users.ts
+ * says why this is different from lists.
  */
 export function narrowFoundToVisible(keys: Knex.QueryBuilder, visibility: KeyVisibility): Knex.QueryBuilder {
   if (visibility.kind !== 'partner') return narrowToVisible(keys, visibility);
@@ -372,10 +370,7 @@ export async function cancelInFlight(database: Lane, ids: readonly string[], opt
   });
 }
 
-/**
- * Cancels the queued calls of a deleted user who still has keys. The keys are marked when they're revoked, and housekeeping finishes the
- * rest.
- */
+/** The same for a deleted user who still has keys. They're marked when they're revoked, and housekeeping finishes the rest. */
 export async function cancelDeletedUsersCalls(database: Lane, creatorId: string, options: RevokeOptions): Promise<void> {
   await orLater(options, (cancel) => cancel(database, { creatorId }, options.at));
 }

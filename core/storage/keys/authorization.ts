@@ -39,10 +39,7 @@ export const keyByDigest: Readonly<Record<Dialect, string>> = {
   postgres: 'LATERAL (SELECT * FROM api_keys WHERE digest = r.digest LIMIT 1) k',
 };
 
-/**
- * SQL for display, by the same rule: the account whose campaigns the key has access to. If that's null, the key has access to the campaigns
- * of all accounts of `reachedPartner`.
- */
+/** SQL for display, by the same rule: the account whose campaigns the key has access to; null for all accounts of `reachedPartner`. */
 export const reachedAccount = `CASE u.user_type WHEN 'account' THEN u.account_id WHEN 'staff' THEN k.account_id END`;
 export const reachedPartner = `CASE u.user_type WHEN 'staff' THEN k.partner_id ELSE u.partner_id END`;
 

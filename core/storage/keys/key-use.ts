@@ -3,10 +3,7 @@ import type { Digest, KeyCaller } from '../../domain/model.ts';
 import type { Clock } from '../../domain/ports.ts';
 import { inChunks, type Lane, type Value } from '../engine/database.ts';
 
-/**
- * In ms. The minimum time between two writes of a key's rows. Together with `sweepEvery`, it must stay below 60,000, so that the rows are
- * at most a minute behind.
- */
+/** In ms: between two writes of a key's rows. With `sweepEvery`, it must stay below 60,000, so that they're at most a minute behind. */
 const writeEvery = 45_000;
 const sweepEvery = 10_000;
 /** The number of addresses that are written for each key at a time. */

@@ -17,10 +17,7 @@ import { readSql } from '../engine/sql-file.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { callKey, isAt, isDialing, isListed, isQueued, isUndialed, stageAfterSql } from './call-stages.ts';
 
-/*
- * To find a key's queued calls, the core scans the queue's whole index (core/docs/decisions/one-index-for-the-queue.md). It contains the key,
- * so only matching rows are looked up in the table.
- */
+/* A key's queued calls are found in the queue's whole index, which contains the key: core/docs/decisions/one-index-for-the-queue.md. */
 
 /** The columns of the index. The last one distinguishes calls that were placed and are due at the same time. */
 const position = ['account_id', 'due_at', 'placed_at', 'api_key_id', 'contact_id'] as const;

@@ -6,10 +6,7 @@ import { countRows, type Lanes } from '../engine/database.ts';
 import { rejectOrphan } from '../engine/errors.ts';
 import { deleteFactor, lockTarget } from './users.ts';
 
-/**
- * If the last accepted step is this many steps later than a code's, it was recorded while a clock was ahead. It's ignored then, because
- * otherwise the user would be locked out until the clock catches up.
- */
+/** A last step this much later than a code's was recorded while a clock was ahead. It's ignored, so that the user isn't locked out. */
 const stepsAhead = 20;
 
 export function secondFactorStore({ console: { read, write }, background }: Lanes): SecondFactorStore {

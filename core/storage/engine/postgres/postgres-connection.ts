@@ -58,10 +58,7 @@ const pooled = new WeakMap<pg.Client, string>();
 export const planLifetime = 10_000;
 const plannedAt = new WeakMap<pg.Client, number>();
 
-/**
- * Sets up a connection, and finds out whether it goes through a pooler: PostgreSQL sends each connection the ID of its server process,
- * whereas a pooler makes one up.
- */
+/** Sets up a connection. PostgreSQL sends each one the ID of its server process, whereas a pooler makes one up. */
 async function setUp(connection: pg.Client, statementTimeout: number, shard: string | undefined): Promise<void> {
   const limited = (text: string): Statement => ({ text, query_timeout: timeLimits.connection });
   const about = `SELECT pg_backend_pid() AS pid, current_setting('server_encoding') AS encoding,
@@ -163,10 +160,7 @@ export async function send<Found extends object = Row>(
 
 /** For each connection to a shard, the Knex client that opened it. */
 const shardClients = new WeakMap<pg.Client, PostgresClient>();
-/**
- * In ms: how long a core leaves a shard alone after it didn't respond. Until then, each attempt would tie up a connection of the node that
- * the core is connected to, and that node has only so many.
- */
+/** In ms: for how long a shard that didn't respond isn't tried again. Each attempt would tie up one of the few connections of a node. */
 const restAfterTimeout = 5_000;
 
 /** Closes a connection immediately, and keeps it out of the pool. */
@@ -186,10 +180,7 @@ async function requireWritable(connection: pg.Client): Promise<void> {
     throw Object.assign(new Error('None of the hosts accepts writes: the last one tried is a standby or read-only.'), { code: readOnly });
 }
 
-/**
- * A connection that closes its socket if signing in fails, for example because the server requires a password and none is set. The driver
- * would leave it open.
- */
+/** Closes its socket if signing in fails, for example because no password is set. The driver would leave it open. */
 class Connection extends pg.Client {
   override async connect(): Promise<pg.Client> {
     try {
