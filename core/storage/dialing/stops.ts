@@ -9,7 +9,7 @@ import { recordAudit } from '../audit/audit.ts';
 import { isInCampaigns } from '../directory/directory.ts';
 import { queryCalls, sumOfCalls } from '../engine/call-lanes.ts';
 import { always, type Condition, equal } from '../engine/conditions.ts';
-import { type Lane, type Lanes, requireSeen } from '../engine/database.ts';
+import { awaitGone, type Lane, type Lanes, requireSeen } from '../engine/database.ts';
 import type { DialingStopRow } from '../engine/tables.ts';
 import { markChanged } from '../protection/rules.ts';
 import { isAt } from '../queue/call-stages.ts';
@@ -134,12 +134,8 @@ async function awaitHandoffs(
     const rows = await queryCalls<{ contact_id: string; attempt: number }>(database, select, values);
     return rows.map(({ contact_id, attempt }) => `${contact_id} ${attempt}`);
   };
-  const before = new Set(await find());
-  for (const deadline = performance.now() + patience; before.size > 0; await rest(pollEvery)) {
-    if (!(await find()).some((each) => before.has(each))) return;
-    // What's left belongs to a core that was killed or hangs, and can't begin a hand-off anymore: see `dialingLimits.start`.
-    if (performance.now() > deadline) return;
-  }
+  // What's left then belongs to a core that was killed or hangs, and can't begin a hand-off anymore: see `dialingLimits.start`.
+  await awaitGone(find, patience, () => rest(pollEvery));
 }
 
 function stillCancelling(): Problem {

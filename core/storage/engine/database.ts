@@ -120,6 +120,21 @@ export async function requireSeen(database: Lane): Promise<void> {
   );
 }
 
+/**
+ * Waits until none of what's found now is found anymore.
+ *
+ * @param rest passes the time between two looks
+ * @returns what's still there after `patience` ms
+ */
+export async function awaitGone(find: () => Promise<string[]>, patience: number, rest: () => Promise<void>): Promise<string[]> {
+  const before = new Set(await find());
+  for (const deadline = performance.now() + patience; before.size > 0; await rest()) {
+    const left = (await find()).filter((id) => before.has(id));
+    if (left.length === 0 || performance.now() > deadline) return left;
+  }
+  return [];
+}
+
 export function inTransaction<Result>(on: Knex, run: (trx: Knex.Transaction) => Promise<Result>): Promise<Result> {
   return isTransaction(on) ? run(on) : on.transaction(run);
 }

@@ -16,31 +16,16 @@ const socketOutage = /^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|E
 const outageMessage =
   /Connection terminated|connection timeout|timeout expired|Query read timeout|not queryable|Unable to acquire a connection|aborted/i;
 
-/** Thrown for a database file that would lose writes. SQLite itself doesn't notice. */
-export class UnsafeFileError extends Error {
-  override name = 'UnsafeFileError';
-  /** SQLite's own code for a file that was moved. */
-  readonly code = 'SQLITE_READONLY_DBMOVED';
+/** Thrown for a file, a PostgreSQL server or a pooler that the operator has to fix, with SQLite's or PostgreSQL's own code. */
+export class UnusableDatabase extends Error {
+  override name = 'UnusableDatabase';
+  readonly code: string;
   readonly reason: string;
   readonly remedy: string;
 
-  constructor(file: string, what: string, remedy: string) {
-    super(`The database file ${file} ${what}. ${remedy}`);
-    this.reason = `the file ${file} ${what}`;
-    this.remedy = remedy;
-  }
-}
-
-/** Thrown for a PostgreSQL server, or a pooler in front of it, that the operator has to change. */
-export class UnusableServer extends Error {
-  override name = 'UnusableServer';
-  /** SQLSTATE: object not in prerequisite state. */
-  readonly code = '55000';
-  readonly reason: string;
-  readonly remedy: string;
-
-  constructor(reason: string, remedy: string) {
-    super(`${reason}. ${remedy}`);
+  constructor(code: string, reason: string, remedy: string, message = `${reason}. ${remedy}`) {
+    super(message);
+    this.code = code;
     this.reason = reason;
     this.remedy = remedy;
   }
@@ -217,7 +202,7 @@ const remedies: ReadonlyMap<string, string> = new Map([
  */
 export function explainDatabaseError(error: unknown): Explanation | undefined {
   if (!(error instanceof Error)) return undefined;
-  if (error instanceof UnsafeFileError || error instanceof UnusableServer) return { cause: error.reason, remedy: error.remedy };
+  if (error instanceof UnusableDatabase) return { cause: error.reason, remedy: error.remedy };
   const code = errorCode(error);
   const known = causes.find(([pattern]) => pattern.test(blocksPath(error) ? 'ENOTDIR' : code));
   if (known) return { cause: `${known[1]}${readPath(error)}${readAddress(error)} (${code})`, remedy: known[2] };

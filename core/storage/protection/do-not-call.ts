@@ -48,10 +48,7 @@ export function doNotCallStore({ console: database, lists, background }: Lanes):
       });
     },
 
-    async entriesFor(phone) {
-      const rows: DoNotCallRow[] = await selectByNumber(read, phone);
-      return toEntries(read, rows);
-    },
+    entriesFor: (phone) => toEntries(read, selectByNumber(read, phone)),
 
     async forget(phone, event) {
       const deleted = await write.transaction(async (trx) => {
@@ -67,16 +64,14 @@ export function doNotCallStore({ console: database, lists, background }: Lanes):
     },
 
     async findEntry(access, id) {
-      const rows: DoNotCallRow[] = await narrow(read('do_not_call'), access).where({ id });
-      const [entry] = await toEntries(read, rows);
+      const [entry] = await toEntries(read, narrow(read('do_not_call'), access).where({ id }));
       return entry ?? null;
     },
 
     async listNumbers(access, cursor, limit) {
       const page = narrow(lists.read('do_not_call'), access).orderBy('id', 'desc').limit(limit);
       if (cursor !== null) page.where('id', '<', cursor);
-      const rows: DoNotCallRow[] = await page;
-      return toEntries(lists.read, rows);
+      return toEntries(lists.read, page);
     },
 
     async searchNumbers(access, prefix, after, limit) {
@@ -90,8 +85,7 @@ export function doNotCallStore({ console: database, lists, background }: Lanes):
       }
       // Set only one lower bound, because SQLite could start at the other one, and read everything up to the position.
       if (!after) page.where('phone', '>=', prefix);
-      const rows: DoNotCallRow[] = await page;
-      return toEntries(lists.read, rows);
+      return toEntries(lists.read, page);
     },
 
     async countNumbers(access, prefix, max) {
@@ -103,11 +97,11 @@ export function doNotCallStore({ console: database, lists, background }: Lanes):
     },
 
     async findBlocking({ accountId, partnerId }, phone, now) {
-      const rows: DoNotCallRow[] = await read('do_not_call')
-        .whereIn('scope_id', [accountId, partnerId])
-        .where({ phone })
-        .where((valid) => valid.whereNull('ends_at').orWhere('ends_at', '>=', now));
-      return toEntries(read, rows);
+      const entries = read('do_not_call').whereIn('scope_id', [accountId, partnerId]).where({ phone });
+      return toEntries(
+        read,
+        entries.where((valid) => valid.whereNull('ends_at').orWhere('ends_at', '>=', now)),
+      );
     },
 
     async optOutScope(accountId) {
@@ -158,7 +152,8 @@ function startingWith(entries: Knex.QueryBuilder, access: ProtectionAccess, pref
   return access.kind === 'account' ? entries.where({ scope_id: access.accountId }) : narrow(entries, access);
 }
 
-async function toEntries(read: Knex, rows: readonly DoNotCallRow[]): Promise<DoNotCallEntry[]> {
+async function toEntries(read: Knex, found: Knex.QueryBuilder): Promise<DoNotCallEntry[]> {
+  const rows: DoNotCallRow[] = await found;
   const ids = [...new Set(rows.map((row) => row.scope_id))];
   const names: Named[] = [];
   for (const chunk of inChunks(ids)) {

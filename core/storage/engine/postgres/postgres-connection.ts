@@ -3,8 +3,8 @@ import Client, { type Query } from 'knex/lib/dialects/postgres/index.js';
 import pg from 'pg';
 import { deadlines } from '../../../domain/deadlines.ts';
 import { errorCode } from '../../../domain/problem.ts';
-import type { Row } from '../database.ts';
-import { NotOnAllNodes, TookTooLong, UnusableServer } from '../errors.ts';
+import { awaitGone, type Row } from '../database.ts';
+import { NotOnAllNodes, TookTooLong, UnusableDatabase } from '../errors.ts';
 import { parseAddresses } from './postgres-address.ts';
 
 /**
@@ -66,7 +66,7 @@ async function setUp(connection: pg.Client, statementTimeout: number, shard: str
   const { rows } = await connection.query<{ pid: number; encoding: string; version: number }>(limited(about));
   const [{ pid, encoding, version } = { pid: 0, encoding: '', version: 0 }] = rows;
   if (encoding !== 'UTF8')
-    throw new UnusableServer(
+    throw unusableServer(
       `the database stores text as ${encoding}, which can't represent every name`,
       "Create a database with ENCODING 'UTF8' and TEMPLATE template0.",
     );
@@ -77,13 +77,13 @@ async function setUp(connection: pg.Client, statementTimeout: number, shard: str
     plannedAt.set(connection, performance.now());
     return;
   }
-  if (shard !== undefined) throw new UnusableServer("shards can't be used through a pooler", 'Set DATABASE_URL to the nodes themselves.');
+  if (shard !== undefined) throw unusableServer("shards can't be used through a pooler", 'Set DATABASE_URL to the nodes themselves.');
   pooled.set(connection, inSql('LOCAL', statementTimeout, version));
   const { rows: kept } = await send(connection, limited(`SELECT current_setting('synchronous_commit') AS commits`)).catch(
     refuseStatementPooling,
   );
   if (kept[0]?.['commits'] !== 'on')
-    throw new UnusableServer(
+    throw unusableServer(
       "the pooler in front of PostgreSQL doesn't keep SET LOCAL synchronous_commit = on",
       'Use a pooler that keeps a connection for a whole transaction.',
     );
@@ -91,7 +91,7 @@ async function setUp(connection: pg.Client, statementTimeout: number, shard: str
 
 function refuseStatementPooling(error: unknown): never {
   if (!(error instanceof Error && /statement pooling/.test(error.message))) throw error;
-  throw new UnusableServer(
+  throw unusableServer(
     'the pooler in front of PostgreSQL uses a different connection for each statement, but Callkey needs transactions',
     'Set pool_mode to transaction or session.',
   );
@@ -171,7 +171,11 @@ export function hangUp(connection: pg.Client, why: unknown): void {
 }
 
 /** SQLSTATEs that PostgreSQL itself uses in such cases. */
-const [readOnly, cannotConnectNow] = ['25006', '57P03'];
+const [readOnly, cannotConnectNow, notInPrerequisiteState] = ['25006', '57P03', '55000'];
+
+function unusableServer(reason: string, remedy: string): UnusableDatabase {
+  return new UnusableDatabase(notInPrerequisiteState, reason, remedy);
+}
 
 async function requireWritable(connection: pg.Client): Promise<void> {
   const text = `SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS refuses`;
@@ -268,12 +272,10 @@ const inDoubt = `SELECT concat(nodeid, ' ', gid) AS id FROM run_command_on_all_n
  * @throws NotOnAllNodes if a node hasn't committed them in time
  */
 export async function awaitNodes(connection: pg.Client): Promise<void> {
-  const find = async () => (await send(connection, { text: inDoubt, query_timeout: timeLimits.batch })).rows.map(({ id }) => id);
+  const find = async () => (await send(connection, { text: inDoubt, query_timeout: timeLimits.batch })).rows.map(({ id }) => String(id));
   try {
-    const before = new Set(await find());
-    for (const end = performance.now() + timeLimits.batch; before.size > 0 && (await find()).some((id) => before.has(id)); )
-      if (performance.now() > end) throw new Error(`Transactions that nodes prepared but didn't commit in time: ${[...before].join(', ')}`);
-      else await setTimeout(50);
+    const left = await awaitGone(find, timeLimits.batch, () => setTimeout(50));
+    if (left.length > 0) throw new Error(`Transactions that nodes prepared but didn't commit in time: ${left.join(', ')}`);
   } catch (cause) {
     throw new NotOnAllNodes('A node has not confirmed a change.', { cause });
   }

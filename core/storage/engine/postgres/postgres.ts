@@ -6,6 +6,7 @@ import pg from 'pg';
 import { errorCode } from '../../../domain/problem.ts';
 import { shardSchema } from '../call-lanes.ts';
 import {
+  awaitGone,
   type BatchRows,
   inTransaction,
   isOnShard,
@@ -270,13 +271,7 @@ function createLane(pool: Knex, sharding: Sharding, shards: Lane['shards']): Lan
         const rows = await query<{ id: string }>(pool, sharding.count > 0 ? writersOnNodes : writersOfCalls);
         return rows.map(({ id }) => id);
       };
-      const before = new Set(await writers());
-      const deadline = performance.now() + timeLimits.statement;
-      while (before.size > 0 && (await writers()).some((id) => before.has(id))) {
-        if (performance.now() > deadline) return false;
-        await setTimeout(5);
-      }
-      return true;
+      return (await awaitGone(writers, timeLimits.statement, () => setTimeout(5))).length === 0;
     },
     async awaitNodes() {
       if (sharding.count === 0) return;

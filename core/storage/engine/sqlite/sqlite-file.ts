@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { errorCode, Problem } from '../../../domain/problem.ts';
-import { explainDatabaseError, UnsafeFileError } from '../errors.ts';
+import { explainDatabaseError, UnusableDatabase } from '../errors.ts';
 
 /** Creates the file, with access only for its owner, or checks that it exists. @throws Problem `not-found` or `unavailable` */
 export function prepareFile(filename: string, ifMissing: 'make' | 'refuse'): void {
@@ -95,7 +95,7 @@ export function fileGuard(filename: string) {
   /**
    * Once set, it isn't cleared, because while this process reopens its connections, another process may still be writing to the old files.
    */
-  let harm: UnsafeFileError | undefined;
+  let harm: UnusableDatabase | undefined;
 
   function requireSame(path: string): string | undefined {
     const identity = toIdentity(statIfPresent(path));
@@ -136,7 +136,7 @@ export function fileGuard(filename: string) {
   }
 
   return {
-    /** Checks the files now. @throws UnsafeFileError if a write could be lost */
+    /** Checks the files now. @throws UnusableDatabase if a write could be lost */
     check(): void {
       // Read the checkpoints first, because one that runs between this and the check of the file must count for the next check.
       const before = index?.checkpoints();
@@ -193,11 +193,11 @@ function refuseUnsafe(file: string): void {
   if (error) throw new Problem('unavailable', error.message, { cause: error });
 }
 
-function findStartProblem(file: string): UnsafeFileError | undefined {
+function findStartProblem(file: string): UnusableDatabase | undefined {
   if (existsSync(markerPath(file))) return overwrittenError(file);
   if ((statIfPresent(file)?.nlink ?? 1n) > 1n) return hardLinkError(file);
   if (isMountPoint(file))
-    return new UnsafeFileError(file, "is mounted without its folder, so other programs can't find its -wal", 'Mount its folder instead.');
+    return unsafeFile(file, "is mounted without its folder, so other programs can't find its -wal", 'Mount its folder instead.');
   return undefined;
 }
 
@@ -213,7 +213,7 @@ function isMountPoint(file: string): boolean {
 const markerPath = (file: string) => `${file}-overwritten`;
 
 /** Marks the file, so that the next process also knows that the WAL's content was meant for another one. */
-function markOverwritten(file: string): UnsafeFileError {
+function markOverwritten(file: string): UnusableDatabase {
   const error = overwrittenError(file);
   try {
     writeFileSync(markerPath(file), `${error.message}\n`, { mode: 0o600 });
@@ -223,22 +223,24 @@ function markOverwritten(file: string): UnsafeFileError {
   return error;
 }
 
-function overwrittenError(file: string): UnsafeFileError {
+function overwrittenError(file: string): UnusableDatabase {
   const todo = `Stop the core, then restore a backup. If only its timestamp was changed, for example by touch, delete ${markerPath(file)} instead.`;
-  return new UnsafeFileError(file, 'was overwritten or truncated by another program while a core was using it', todo);
+  return unsafeFile(file, 'was overwritten or truncated by another program while a core was using it', todo);
 }
 
-function hardLinkError(file: string): UnsafeFileError {
+function hardLinkError(file: string): UnusableDatabase {
   const todo = `Remove its other names. To find them, run: find ${dirname(file)} -samefile ${file}`;
-  return new UnsafeFileError(
-    file,
-    'has another name (a hard link), and programs that open it by that name use a different -wal file',
-    todo,
-  );
+  return unsafeFile(file, 'has another name (a hard link), and programs that open it by that name use a different -wal file', todo);
 }
 
-function movedError(file: string, todo: string): UnsafeFileError {
-  return new UnsafeFileError(file, 'was moved, deleted or replaced', `Stop the core, ${todo}.`);
+/** SQLite itself doesn't notice that it would lose writes. */
+function unsafeFile(file: string, what: string, remedy: string): UnusableDatabase {
+  const message = `The database file ${file} ${what}. ${remedy}`;
+  return new UnusableDatabase('SQLITE_READONLY_DBMOVED', `the file ${file} ${what}`, remedy, message);
+}
+
+function movedError(file: string, todo: string): UnusableDatabase {
+  return unsafeFile(file, 'was moved, deleted or replaced', `Stop the core, ${todo}.`);
 }
 
 /**
