@@ -2,8 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { instant } from '../../core/domain/instant.ts';
 import { createSecretBox } from '../../core/server/sealed-secrets.ts';
-import { adminOn, describeAdmin } from '../support/admin.ts';
-import { runScript } from '../support/commands.ts';
+import { adminOn, describeAdmin, runScript } from '../support/commands.ts';
 import { emptyDatabase } from '../support/databases.ts';
 import { createTenants, openDirect } from '../support/tenants.ts';
 

@@ -3,7 +3,7 @@ import { operator } from '../../core/domain/audit/audit.ts';
 import { eraseContact, forgetDoNotCall } from '../../core/domain/calls/contacts.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { contactStore } from '../../core/storage/calls/contacts.ts';
-import { describeAdmin } from '../support/admin.ts';
+import { describeAdmin } from '../support/commands.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { createKey, createTenants, type DirectAccess, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { readConfig } from '../../core/server/start/config.ts';
-import { adminOn } from '../support/admin.ts';
+import { adminOn } from '../support/commands.ts';
 
 describe('admin dialer secret', () => {
   const { admin, json } = adminOn('sqlite:/nowhere/callkey.db');

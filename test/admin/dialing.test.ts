@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { describeAdmin } from '../support/admin.ts';
+import { describeAdmin } from '../support/commands.ts';
 import { createTenants, type DirectAccess, insertCalls, openDirect, type Tenants } from '../support/tenants.ts';
 
 describeAdmin('admin, for dialing', ({ admin, json, database }) => {

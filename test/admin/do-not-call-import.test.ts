@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { completeLine, csvRow, csvStart, incompleteLine } from '#contract/files/csv.ts';
 import { callsHead, doNotCallHead } from '#contract/files/table.ts';
-import { describeAdmin } from '../support/admin.ts';
+import { describeAdmin } from '../support/commands.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
 

@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { operator, userEvent } from '../../core/domain/audit/audit.ts';
 import { resetPassword } from '../../core/domain/directory/users.ts';
-import { adminOn, describeAdmin } from '../support/admin.ts';
+import { adminOn, describeAdmin } from '../support/commands.ts';
 import { type RunningCore, spawnCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { ask } from '../support/http.ts';

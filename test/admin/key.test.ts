@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { instant } from '../../core/domain/instant.ts';
-import { describeAdmin } from '../support/admin.ts';
+import { describeAdmin } from '../support/commands.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { ask } from '../support/http.ts';

@@ -4,7 +4,7 @@ import type { AuditAction } from '#contract/console/activity.ts';
 import { operator, userEvent } from '../../core/domain/audit/audit.ts';
 import { plus } from '../../core/domain/instant.ts';
 import type { User } from '../../core/domain/model.ts';
-import { adminOn } from '../support/admin.ts';
+import { adminOn } from '../support/commands.ts';
 import { startCoreHere } from '../support/core.ts';
 import { freshDirectory, onToolDatabases } from '../support/databases.ts';
 import { createKey, createTenants, type DirectAccess, openDirect, placeCall, signIn } from '../support/tenants.ts';

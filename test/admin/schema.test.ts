@@ -6,8 +6,7 @@ import { type DatabaseLocation, parseDatabaseUrl } from '../../core/storage/engi
 import { migrate } from '../../core/storage/migrate.ts';
 import { openDatabase } from '../../core/storage/storage.ts';
 import { refusedPort } from '../../scripts/support/postgres.ts';
-import { adminOn } from '../support/admin.ts';
-import { runScript } from '../support/commands.ts';
+import { adminOn, runScript } from '../support/commands.ts';
 import { emptyDatabase, freshDatabase, freshDirectory, onEachDatabase, toUnreleased } from '../support/databases.ts';
 import { skip } from '../support/suites.ts';
 

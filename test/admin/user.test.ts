@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
 import { expect } from 'chai';
 import { auditEvent, operator } from '../../core/domain/audit/audit.ts';
-import { describeAdmin } from '../support/admin.ts';
+import { describeAdmin } from '../support/commands.ts';
 import { startCoreHere } from '../support/core.ts';
 import { ask } from '../support/http.ts';
 import { createKey, openDirect, placeCall, signIn, signInFirst } from '../support/tenants.ts';

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { freePort } from '../../scripts/support/postgres.ts';
-import { adminOn } from '../support/admin.ts';
+import { adminOn } from '../support/commands.ts';
 import { startCoreHere } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { skip } from '../support/suites.ts';

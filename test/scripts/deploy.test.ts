@@ -8,7 +8,7 @@ import { expect } from 'chai';
 import { drainDeadline } from '../../core/server/connections/listener.ts';
 import { readConfig } from '../../core/server/start/config.ts';
 import { startPostgresOfTools } from '../../scripts/support/postgres.ts';
-import { adminOn } from '../support/admin.ts';
+import { adminOn } from '../support/commands.ts';
 import { spawnCore } from '../support/core.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { ask } from '../support/http.ts';

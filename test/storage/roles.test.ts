@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import pg from 'pg';
-import { adminOn } from '../support/admin.ts';
+import { adminOn } from '../support/commands.ts';
 import { startCoreHere } from '../support/core.ts';
 import { emptyDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { adminOn } from '../../support/admin.ts';
+import { adminOn } from '../../support/commands.ts';
 import { startCoreHere } from '../../support/core.ts';
 import { emptyDatabase } from '../../support/databases.ts';
 import { ask, readCode } from '../../support/http.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { callLane, callLanes, shardNumber } from '../../../core/storage/engine/call-lanes.ts';
 import { createShards } from '../../../core/storage/engine/postgres/cluster.ts';
-import { adminOn } from '../../support/admin.ts';
+import { adminOn } from '../../support/commands.ts';
 import { type CoreProcess, spawnCore } from '../../support/core.ts';
 import { freshDatabase } from '../../support/databases.ts';
 import { ask } from '../../support/http.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { callLane, shardNumber } from '../../../core/storage/engine/call-lanes.ts';
-import { adminOn } from '../../support/admin.ts';
+import { adminOn } from '../../support/commands.ts';
 import { type CoreProcess, spawnCore } from '../../support/core.ts';
 import { type Answer, ask } from '../../support/http.ts';
 import { createCampaignIn, formatUrl, moveShard } from '../../support/postgres-node.ts';
