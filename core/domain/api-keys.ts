@@ -4,7 +4,7 @@ import { type ChangeApiKey, type CreateApiKey, type RevokeReason, revokeReasons 
 import { customRange, expiryInstant, isWithin } from '#contract/expiry.ts';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
-import { counted } from '#contract/text/count.ts';
+import { counted, formatCount } from '#contract/text/count.ts';
 import { canonicalNetworks, isInNetworks, type Network, parseNetwork } from '#contract/text/networks.ts';
 import { foldText } from '#contract/text/text.ts';
 import { auditEvent } from './audit/audit.ts';
@@ -53,13 +53,9 @@ export async function createApiKey(ports: Ports, { viewer, actor }: SignedInCall
     limits: null,
   };
   const event = auditEvent(ports, actor, 'api-key.created', { kind: 'api-key', id: apiKey.id, name }, owningScope);
-  if (!(await ports.stores.apiKeys.create(apiKey, toDigest(keyValue), ports.maxActiveKeys, event))) throw tooManyKeys(ports.maxActiveKeys);
-  return { apiKey, keyValue };
-}
-
-function tooManyKeys(max: number): Problem {
-  const reached = `You have ${max.toLocaleString('en')} active API keys, the maximum on this server.`;
-  return new Problem('conflict', `${reached} Revoke a key that's no longer needed, then try again.`);
+  if (await ports.stores.apiKeys.create(apiKey, toDigest(keyValue), ports.maxActiveKeys, event)) return { apiKey, keyValue };
+  const reached = `You have ${formatCount(ports.maxActiveKeys)} active API keys, the maximum on this server.`;
+  throw new Problem('conflict', `${reached} Revoke a key that's no longer needed, then try again.`);
 }
 
 const readBatchSize = 1_000;

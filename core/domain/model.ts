@@ -16,7 +16,7 @@ export type Campaign = Named & { account: Named };
 /** A partner, account or campaign as its managers see it, with its parent. */
 export type ManagedPartner = Named & { accounts: number };
 export type ManagedAccount = Named & { partner: Named; campaigns: number };
-export type ManagedCampaign = Named & { account: Named; partner: Named; settings: Readonly<Record<string, string>> };
+export type ManagedCampaign = Named & { account: Named; partner: Named; settings: Record<string, string> };
 export type Managed = { partner: ManagedPartner; account: ManagedAccount; campaign: ManagedCampaign };
 
 /** What a staff user has selected. `partnerId` is the partner itself, or the account's partner. */

@@ -94,15 +94,8 @@ function reportReader() {
     return bytes.catch(async (error) => {
       if (!(error instanceof Problem) || error.code !== 'too-large') throw error;
       await finished(req);
-      throw isLarge ? tooLarge() : busy();
+      if (isLarge) throw new Problem('too-large', `A report must be at most ${limits.bodyBytes} bytes.`);
+      throw new Problem('unavailable', 'Too many large reports are arriving. Repeat this one shortly.', { retryAfter: 2 });
     });
   };
-}
-
-function busy(): Problem {
-  return new Problem('unavailable', 'Too many large reports are arriving. Repeat this one shortly.', { retryAfter: 2 });
-}
-
-function tooLarge(): Problem {
-  return new Problem('too-large', `A report must be at most ${limits.bodyBytes} bytes.`);
 }

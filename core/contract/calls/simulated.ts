@@ -1,7 +1,5 @@
 import type { OutcomeState } from './dialer.ts';
 
-type SimulatedOutcome = { state: OutcomeState; detail: string; seconds: number };
-
 /**
  * The simulated dialer's outcomes by a phone number's last two digits. A call ends `shortest` seconds after it's dialed, plus `step`
  * seconds for each unit of the third digit from the end. core/docs/rehearsing.md has the same table.
@@ -14,7 +12,7 @@ export const simulatedOutcomes = [
 ] as const satisfies { from: number; to: number; state: OutcomeState; detail: string; shortest: number; step: number }[];
 
 /** Returns how a simulated call to an E.164 number ends, and how many seconds after it's dialed. */
-export function simulatedOutcome(phone: string): SimulatedOutcome {
+export function simulatedOutcome(phone: string) {
   const lastTwo = Number(phone.slice(-2));
   const third = Number(phone.at(-3));
   const outcome = simulatedOutcomes.find(({ to }) => lastTwo <= to) ?? simulatedOutcomes[0];

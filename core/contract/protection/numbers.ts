@@ -38,6 +38,3 @@ const countriesSchema = z
 /** Which numbers an account, or all accounts of a partner, may call. */
 export const numberRulesSchema = z.strictObject({ countries: countriesSchema, kinds: kindsSchema });
 export type NumberRules = z.infer<typeof numberRulesSchema>;
-
-/** The rules that decide: an account's own setting, or else its partner's, or else all countries and no restricted kinds. */
-export const effectiveNumberRulesSchema = z.object({ countries: z.array(z.string()), kinds: z.array(z.enum(restrictedKinds)) });

@@ -6,7 +6,7 @@ import { identifierSchema, instantSchema, lineSchema } from '../text/text.ts';
 import { timeZoneSchema } from '../time-zones.ts';
 import { hoursRuleSchema, hoursRulesSchema } from './calling-hours.ts';
 import { doNotCallEntrySchema, doNotCallReasonSchema, maxAddedNumbers } from './do-not-call.ts';
-import { countrySchema, effectiveNumberRulesSchema, numberRulesSchema, restrictedKinds } from './numbers.ts';
+import { countrySchema, numberRulesSchema, restrictedKinds } from './numbers.ts';
 
 // Do-not-call list
 
@@ -96,8 +96,8 @@ export const numbersSchema = z.object({
   countries: numberRulesSchema.shape.countries,
   kinds: numberRulesSchema.shape.kinds,
   version: rulesVersionSchema,
-  /** The settings in effect for this scope's calls. */
-  effective: effectiveNumberRulesSchema,
+  /** An account's own settings, or else its partner's, or else all countries and no restricted kinds. */
+  effective: z.object({ countries: z.array(z.string()), kinds: z.array(z.enum(restrictedKinds)) }),
 });
 export type NumbersView = z.infer<typeof numbersSchema>;
 

@@ -1,5 +1,4 @@
 import * as domain from '../../domain/directory/directory.ts';
-import type { ManagedCampaign } from '../../domain/model.ts';
 import type { DirectoryKind } from '../../domain/ports.ts';
 import { getSession } from '../middleware/session.ts';
 import { tenancyView } from './people.ts';
@@ -19,12 +18,8 @@ export const listDirectoryAccounts: Handler<'listDirectoryAccounts'> = async ({ 
 
 export const listDirectoryCampaigns: Handler<'listDirectoryCampaigns'> = async ({ ports, viewer, query }) => {
   const { items, nextCursor } = await domain.listManaged(ports, viewer, 'campaign', query.account ?? null, query);
-  return { campaigns: items.map(campaignView), nextCursor };
+  return { campaigns: items, nextCursor };
 };
-
-function campaignView({ settings, ...campaign }: ManagedCampaign) {
-  return { ...campaign, settings: { ...settings } };
-}
 
 export const createPartner: Handler<'createPartner'> = async ({ ports, caller, body }) => ({
   partner: await domain.createPartner(ports, caller, body.name),
@@ -35,7 +30,7 @@ export const createAccount: Handler<'createAccount'> = async ({ ports, caller, b
 });
 
 export const createCampaign: Handler<'createCampaign'> = async ({ ports, caller, body }) => ({
-  campaign: campaignView(await domain.createCampaign(ports, caller, body.name, body.accountId)),
+  campaign: await domain.createCampaign(ports, caller, body.name, body.accountId),
 });
 
 export const renamePartner: Handler<'renamePartner'> = async ({ ports, caller, params, body }) => ({
@@ -47,7 +42,7 @@ export const renameAccount: Handler<'renameAccount'> = async ({ ports, caller, p
 });
 
 export const changeCampaign: Handler<'changeCampaign'> = async ({ ports, caller, params, body }) => ({
-  campaign: campaignView(await domain.changeManaged(ports, caller, 'campaign', params.id, body)),
+  campaign: await domain.changeManaged(ports, caller, 'campaign', params.id, body),
 });
 
 function deletion(kind: DirectoryKind) {

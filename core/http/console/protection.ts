@@ -1,3 +1,4 @@
+import { doNotCallHead } from '#contract/files/table.ts';
 import { limits } from '#contract/limits.ts';
 import type { StopView } from '#contract/protection/dialing.ts';
 import { type DoNotCallEntryView, doNotCallReasonLabels } from '#contract/protection/do-not-call.ts';
@@ -25,7 +26,7 @@ export const exportDoNotCall: Handler<'exportDoNotCall'> = async ({ ctx, deps, t
     list: 'do-not-call',
     takeTurn,
     days: { timeZone: 'UTC' },
-    head: ['Number', 'For', 'Reason', 'Note', 'Source', 'Added by', 'Added', 'Ends'],
+    head: doNotCallHead,
     async read(viewer, cursor) {
       const { items, nextCursor } = await list.findNumbers(ports, scopeFor(viewer).campaigns, query.search, cursor, limits.exportPage);
       return { rows: items.map(csvCells), nextCursor };
