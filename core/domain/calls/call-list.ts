@@ -120,8 +120,6 @@ export async function showCall(ports: Ports, viewer: Viewer, campaignId: string,
   return { ...found, call };
 }
 
-/** @property answeredBy who answered the completed calls. Present if it's known of any */
-type CallsByOutcome = { states: Partial<Record<CallState, number>>; answeredBy?: Partial<Record<AnsweredBy, number>> };
 type ChartQuery = { days: DayRange; filter: CallFilter };
 
 /** Counts a campaign's calls by their current state and by the day they were placed, in a time zone. */
@@ -195,9 +193,10 @@ async function countByReading({ stores }: Ports, ids: readonly string[], filter:
   }
 }
 
-function groupByOutcome(counts: readonly CallCount[]): CallsByOutcome {
-  const answeredBy: CallsByOutcome['answeredBy'] = sumBy(counts, (count) => count.answeredBy);
-  return { states: sumBy(counts, ({ state }) => state), ...(Object.keys(answeredBy).length > 0 && { answeredBy }) };
+function groupByOutcome(counts: readonly CallCount[]) {
+  const states: Partial<Record<CallState, number>> = sumBy(counts, ({ state }) => state);
+  const answeredBy: Partial<Record<AnsweredBy, number>> = sumBy(counts, (count) => count.answeredBy);
+  return { states, ...(Object.keys(answeredBy).length > 0 && { answeredBy }) };
 }
 
 /** Omits names without calls. */

@@ -6,7 +6,7 @@ import type { ListLine, PhoneList } from '#contract/files/phone-list.ts';
 import { limits } from '#contract/limits.ts';
 import type { FieldError } from '#contract/problems.ts';
 import { doNotCallReasonLabels, doNotCallReasonSchema, doNotCallReasons, doNotCallSources } from '#contract/protection/do-not-call.ts';
-import type { AddNumbers } from '#contract/protection/protection.ts';
+import type { AddedNumbersView, AddNumbers } from '#contract/protection/protection.ts';
 import { counted } from '#contract/text/count.ts';
 import { instantSchema, lineSchema, parseTimestamp, toPhonePrefix } from '#contract/text/text.ts';
 import { auditEvent } from '../audit/audit.ts';
@@ -18,14 +18,8 @@ import type { Ports, ProtectionAccess } from '../ports.ts';
 import { invalidBody, invalidField, notFound, Problem } from '../problem.ts';
 import { isCountry, notACountry } from './numbers.ts';
 
-/**
- * @property knownPhones the numbers that were already there, as they were sent
- * @property notValid how many of the numbers aren't valid in today's numbering plans
- */
-type Added = { added: number; known: number; knownPhones?: string[]; beingDialed: number; notValid?: number };
-
 /** @throws Problem `invalid` with an error for each number that can't be understood. In that case, no number is added */
-export async function addNumbers(ports: Ports, { viewer, actor }: Caller, input: AddNumbers): Promise<Added> {
+export async function addNumbers(ports: Ports, { viewer, actor }: Caller, input: AddNumbers): Promise<AddedNumbersView> {
   const owner = await findOwner(ports, viewer, input);
   const { phones: texts, country, reason, note = null, until, timeZone } = input;
   const now = ports.clock.now();
@@ -42,17 +36,10 @@ export async function addNumbers(ports: Ports, { viewer, actor }: Caller, input:
   if (!first) return { added: 0, known: 0, beingDialed: 0 };
   const subject = { kind: 'do-not-call', id: first.id, name: counted(numbers.length, 'number') } as const;
   const source = viewer.userType === 'operator' ? 'admin' : 'console';
-  const entry = {
-    owner,
-    reason,
-    note,
-    source,
-    endsAt,
-    call: null,
-    createdBy: actor.who && { id: actor.who.id, name: actor.who.name },
-  } as const;
+  const createdBy = actor.who && { id: actor.who.id, name: actor.who.name };
+  const entries = { owner, reason, note, source, endsAt, call: null, createdBy, createdAt: now, numbers } as const;
   const event = auditEvent(ports, actor, 'do-not-call.added', subject, owner);
-  const { known, beingDialed } = await ports.stores.doNotCall.addNumbers({ ...entry, createdAt: now, numbers }, now, event);
+  const { known, beingDialed } = await ports.stores.doNotCall.addNumbers(entries, now, event);
   ports.onDoNotCallAdded();
   const wereThere = new Set(known);
   const knownPhones = read.flatMap((each) => ('phone' in each && wereThere.has(each.phone) ? [each.text] : []));
