@@ -34,20 +34,9 @@ export const keyFilterLabels: Readonly<Record<KeyFilter, string>> = {
   'owner-away': 'Owner inactive for 90 days',
 };
 
-/** The user's filters on the keys screen. @property open the ID of the key whose details are shown */
-export type KeyFilters = {
-  search: string;
-  filter: KeyFilter;
-  owner: string;
-  sort: Sort<KeyColumn>;
-  size: number;
-  page: number;
-  open: string;
-};
-
 export function keysInView(
   keys: readonly ApiKeyView[],
-  { search, filter, owner, sort }: Omit<KeyFilters, 'open'>,
+  { search, filter, owner, sort }: { search: string; filter: KeyFilter; owner: string; sort: Sort<KeyColumn> },
   now: DateTime,
 ): ApiKeyView[] {
   const matches = filterKeys(keys, search, filter, now, owner);

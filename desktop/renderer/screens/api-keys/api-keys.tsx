@@ -19,7 +19,6 @@ import {
   getOwnerId,
   hasExpired,
   type KeyColumn,
-  type KeyFilters,
   keyCsvHead,
   keyCsvRow,
   keyFilterLabels,
@@ -47,15 +46,16 @@ import { RevokeApiKey, RevokeApiKeys } from './revoke-api-keys.tsx';
 
 const rows = limits.pageSizes.find((size) => String(size) === readPreference('rows')) ?? limits.pageSizes[1];
 
-const screenFilters = defineFilters<KeyFilters>('api-keys', ['open'], {
+const screenFilters = defineFilters('api-keys', ['open'], {
   open: text(),
   search: text(),
   filter: oneOf(keyFilters, 'all'),
   owner: text(),
-  sort: sortBy(['name', 'owner', 'created', 'used', 'expiry'], { column: 'created', isDescending: true }),
+  sort: sortBy<KeyColumn>(['name', 'owner', 'created', 'used', 'expiry'], { column: 'created', isDescending: true }),
   size: oneOfNumbers(limits.pageSizes, rows),
   page: pageNumber(),
 });
+type KeyFilters = typeof screenFilters.initial;
 const everything = { search: '', filter: 'all', owner: '', page: 0 } as const;
 
 /** @property replaced the key that the new one replaces */
