@@ -259,10 +259,6 @@ const signInPatience = 10_000;
 
 const signInAnswer = z.union([sessionSchema, secondFactorNeededSchema]);
 
-export function isSession(answer: SignInAnswer): answer is SessionView {
-  return 'viewer' in answer;
-}
-
 export async function signInAt(send: Send, { email, password }: SignIn): Promise<Result<SignInAnswer>> {
   const start = performance.now();
   const attempt = () => send({ ...coreRequest('signIn', { email, password }), schema: signInAnswer });

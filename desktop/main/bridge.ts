@@ -9,7 +9,6 @@ import {
   explainIdentity,
   exportPath,
   failed,
-  isSession,
   refused,
   requestFunctions,
   type SecretSubject,
@@ -205,7 +204,7 @@ export function createBridge(deps: BridgeDeps): BridgeFunctions {
         return signal.aborted ? cancelledSignIn : answer;
       }
       const starting = { client, email: email.trim(), keepSignedIn, signal };
-      if (isSession(answer.value) || signal.aborted) return finishSignIn(starting, answer);
+      if ('viewer' in answer.value || signal.aborted) return finishSignIn(starting, answer);
       waitingForCode = starting;
       return answer;
     },

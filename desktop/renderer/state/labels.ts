@@ -122,11 +122,7 @@ export function tenancyName({ viewer, tenancy }: SessionView): string {
 
 /** Returns the selected tenancy's name, along with an account's partner, because two accounts may have the same name. */
 export function formatTenancy(session: SessionView): string {
-  return [tenancyName(session), tenancyPartner(session)].filter((name) => name !== '').join(', ');
-}
-
-export function tenancyPartner({ tenancy }: SessionView): string {
-  return tenancy?.partnerName ?? '';
+  return [tenancyName(session), session.tenancy?.partnerName ?? ''].filter((name) => name !== '').join(', ');
 }
 
 /** Returns a server's address without its scheme: "calls.example.com". */

@@ -18,16 +18,7 @@ import { formatAddress } from '../../state/addresses.ts';
 import { announce } from '../../state/announcement.ts';
 import { canUseKeys, useCommands } from '../../state/commands.ts';
 import { isConflict } from '../../state/failure-text.ts';
-import {
-  capitalized,
-  formatMembership,
-  formatTenancy,
-  serverHost,
-  tenancyName,
-  tenancyPartner,
-  userTypeLabels,
-  windowTitle,
-} from '../../state/labels.ts';
+import { capitalized, formatMembership, formatTenancy, serverHost, tenancyName, userTypeLabels, windowTitle } from '../../state/labels.ts';
 import {
   arrivals,
   dialogCount,
@@ -87,7 +78,12 @@ export function Shell({ session }: { session: SessionView }) {
       </main>
       {openDialog.value === 'switch-tenancy' && <TenancySwitcher session={session} onClose={closeDialog} />}
       {openDialog.value === 'palette' && (
-        <Palette session={session} onCommand={(command) => runAfterDialog(command, session)} onClose={closeDialog} />
+        // An open dialog would block the command.
+        <Palette
+          session={session}
+          onCommand={(command) => requestAnimationFrame(() => runCommand(command, session))}
+          onClose={closeDialog}
+        />
       )}
       {openDialog.value === 'help' && <Help session={session} onClose={closeDialog} />}
       {openDialog.value === 'switch-server' && <Servers onClose={closeDialog} />}
@@ -148,11 +144,6 @@ function useWindowTitle(title: string): void {
       document.title = 'Callkey';
     };
   }, [title]);
-}
-
-/** Runs a command after the palette has closed, because an open dialog would block it. */
-function runAfterDialog(command: Command, session: SessionView): void {
-  requestAnimationFrame(() => runCommand(command, session));
 }
 
 function closeDialog(): void {
@@ -305,7 +296,7 @@ function Tenancy({ session, onSwitch }: { session: SessionView; onSwitch: () => 
   const names = (
     <span>
       <span class="name clip">{tenancyName(session)}</span>
-      {tenancyPartner(session) !== '' && <span class="caption clip">{tenancyPartner(session)}</span>}
+      {session.tenancy?.partnerName && <span class="caption clip">{session.tenancy.partnerName}</span>}
       {choosesServer && (
         <span class="caption clip" data-tip={serverHost(server.value)}>
           {serverName(server.value)}
