@@ -56,9 +56,6 @@ export function withExamples(command: Command, ...examples: readonly string[]): 
   return command.addHelpText('after', `\nExamples:\n${examples.map((example) => `  ${adminName} ${example}`).join('\n')}`);
 }
 
-/** The ID in the examples. */
-export const exampleId = '01a20138-3d19-7da7-9907-3a9fb48fa32a';
-
 export const nameSchema = lineSchema(limits.name);
 
 /** A file can have thousands of errors, so a terminal shows only the first ones. */

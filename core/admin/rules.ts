@@ -8,10 +8,13 @@ import type { RuleScope } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { type Reference, setHours, setNumberRules, showHours, showNumberRules } from '../domain/protection/rules.ts';
-import { type AdminContext, exampleId, oneLine, parseInput, type Runner, table, withExamples } from './command-line.ts';
+import { type AdminContext, oneLine, parseInput, type Runner, table, withExamples } from './command-line.ts';
 import { readJson } from './files.ts';
 
-const examplePartner = `--partner ${exampleId}`;
+/** The ID in all examples. */
+export const exampleId = '01a20138-3d19-7da7-9907-3a9fb48fa32a';
+export const exampleAccount = `--account ${exampleId}`;
+export const examplePartner = `--partner ${exampleId}`;
 
 export function callingHoursCommands(program: Command, { withDatabase }: Runner): void {
   const hours = program.command('calling-hours').description('manage calling hours: when people may be called, in their local time');
@@ -63,7 +66,6 @@ function rulesTable(rules: readonly HoursRule[]): string {
 
 /** Number rules and do-not-call lists don't exist for campaigns. */
 export const ownerKinds = ['account', 'partner'] as const;
-export const exampleAccount = `--account ${exampleId}`;
 
 export function numbersCommands(program: Command, { withDatabase }: Runner): void {
   const numbers = program.command('numbers').description('manage which countries and kinds of numbers may be called');

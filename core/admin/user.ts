@@ -20,17 +20,8 @@ import type { DeletionImpact, ListedUser, User } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { adminCommand } from '../program.ts';
-import {
-  type AdminContext,
-  exampleId,
-  nameSchema,
-  type Output,
-  parseInput,
-  type Runner,
-  shortName,
-  table,
-  withExamples,
-} from './command-line.ts';
+import { type AdminContext, nameSchema, type Output, parseInput, type Runner, shortName, table, withExamples } from './command-line.ts';
+import { exampleAccount, examplePartner } from './rules.ts';
 
 export function userCommands(program: Command, { withDatabase }: Runner): void {
   const user = program.command('user').description('manage users, who sign in to the console');
@@ -46,7 +37,7 @@ export function userCommands(program: Command, { withDatabase }: Runner): void {
   withExamples(
     create,
     'user create stan@example.com --name "Stan Staff" --type staff',
-    `user create ada@example.com --name "Ada Byrne" --type account --account ${exampleId}`,
+    `user create ada@example.com --name "Ada Byrne" --type account ${exampleAccount}`,
   ).action(withDatabase(runCreate, 'fill'));
   const list = user.command('list').description('list all users');
   withExamples(list, 'user list', '--json user list').action(withDatabase(runList));
@@ -62,8 +53,8 @@ export function userCommands(program: Command, { withDatabase }: Runner): void {
     .description("change a user's account, partner or type, and end their sessions; the access of their API keys changes immediately");
   withExamples(
     move,
-    `user move ada@example.com --account ${exampleId}`,
-    `user move ada@example.com --type partner --partner ${exampleId}`,
+    `user move ada@example.com ${exampleAccount}`,
+    `user move ada@example.com --type partner ${examplePartner}`,
     'user move ada@example.com --type staff',
   ).action(withDatabase(onUser(runMove)));
   const disable = user.command('disable <email>').description('block a user and their API keys immediately, and end their sessions');
