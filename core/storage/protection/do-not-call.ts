@@ -1,7 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import type { Named } from '#contract/console/common.ts';
-import { stagesBefore } from '../../domain/calls/call-states.ts';
 import { type Millis, oneDay, plus } from '../../domain/instant.ts';
 import type { AuditEvent, DoNotCallEntry, ImportedNumber, ImportedNumbers, NewDoNotCall, OwningScope } from '../../domain/model.ts';
 import type { DoNotCallStore, ProtectionAccess } from '../../domain/ports.ts';
@@ -10,11 +9,10 @@ import { recordAudit } from '../audit/audit.ts';
 import { countCalls, sumOfCalls } from '../engine/call-lanes.ts';
 import { both, oneOf } from '../engine/conditions.ts';
 import { inChunks, inShortTransactions, type Lane, type Lanes, required, requireSeen } from '../engine/database.ts';
-import { endCalls } from '../engine/ended-calls.ts';
 import { emptyLog } from '../engine/sqlite/sqlite.ts';
 import type { DoNotCallRow, DoNotCallSweepRow } from '../engine/tables.ts';
-import { isAt, isListed, stageAfterSql } from '../queue/call-stages.ts';
-import { isOwnedBy, selectAmong, selectBatch, toKeyPair, walkQueue } from '../queue/queue.ts';
+import { callKey, isAt, isListed, isUndialed } from '../queue/call-stages.ts';
+import { isOwnedBy, selectAmong, stopCalls, toKeyPair, unlocked, walkQueue } from '../queue/queue.ts';
 
 const deleteBatchSize = 2_000;
 
@@ -338,15 +336,14 @@ export async function blockDoNotCall(database: Lane, now: Millis, signal?: Abort
 
 /** Blocks an account's waiting calls, except those that a dialer is claiming right now: the claim itself blocks them. */
 async function blockInAccount(database: Lane, accountId: string, now: Millis, signal: AbortSignal | undefined): Promise<number> {
-  const { write } = database;
-  const isBlockable = `${isAt(...stagesBefore('block'))} AND ${isListed(String(now))}`;
-  const columns = { state: write.raw(stageAfterSql('block')), ended_at: now, due_at: null, detail: doNotCallDetail };
+  const isBlockable = `${isUndialed} AND ${isListed(String(now))}`;
   let blocked = 0;
   for await (const rows of walkQueue(database, { flag: isBlockable, accountId, size: lookupBatchSize, signal })) {
     for (const chunk of inChunks(rows.filter(({ flag }) => flag))) {
-      const keys = chunk.map(toKeyPair);
-      const listed = selectAmong(write, keys).whereRaw(isBlockable);
-      blocked += await endCalls(write, selectBatch(write, listed, keys.length).update(columns));
+      blocked += await database.write.transaction(async (trx) => {
+        const free = await unlocked(trx, selectAmong(trx, chunk.map(toKeyPair))).select(callKey);
+        return stopCalls(database, trx, free.map(toKeyPair), now, { state: 'blocked', detail: doNotCallDetail, ifListed: true });
+      });
     }
   }
   return blocked;

@@ -20,7 +20,7 @@ export function isAt(...stages: readonly Stage[]): string {
 }
 
 export const isQueued = isAt('queued');
-/** SQL: the call can still be cancelled, or lapse. */
+/** SQL: the call can still be cancelled or blocked, or lapse. */
 export const isUndialed = isAt(...stagesBefore('cancel'));
 export const isDialing = isAt(...handoffStages);
 
