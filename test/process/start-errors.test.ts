@@ -236,6 +236,24 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
       await expectRefusal(start, 'DATABASE_URL', "the server doesn't use TLS", 'remove sslmode');
     });
 
+    it("that isn't PostgreSQL, but another program", async () => {
+      const other = createServer((socket) =>
+        socket
+          .on('error', () => undefined)
+          .resume()
+          .end('HTTP/1.1 400 Bad Request\r\n\r\n'),
+      ).listen(0, '127.0.0.1');
+      await once(other, 'listening');
+      const { port } = other.address() as AddressInfo;
+      for (const search of ['', '?sslmode=require'])
+        await expectRefusal(
+          startCoreHere(`postgres://u:canary@127.0.0.1:${port}/callkey${search}`),
+          'DATABASE_URL',
+          'Check the host and port',
+        );
+      other.close();
+    });
+
     it("whose authority's file is missing", async () => {
       const start = startCoreHere(await changed({ search: '?sslmode=verify-full&sslrootcert=/nowhere/ca.pem' }));
       await expectRefusal(start, 'DATABASE_URL', 'no such file or folder: /nowhere/ca.pem');

@@ -63,6 +63,7 @@ describe('classifying a database error', () => {
 
   for (const message of [
     'Connection terminated unexpectedly',
+    'There was an error establishing an SSL connection',
     'connection timeout',
     'timeout expired',
     'Query read timeout',

@@ -14,7 +14,7 @@ const postgresData = /^(22|23|40|54)/;
 const lockNotAvailable = '55P03';
 const socketOutage = /^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)/;
 const outageMessage =
-  /Connection terminated|connection timeout|timeout expired|Query read timeout|not queryable|Unable to acquire a connection|aborted/i;
+  /Connection terminated|connection timeout|timeout expired|Query read timeout|not queryable|Unable to acquire a connection|error establishing an SSL connection|aborted/i;
 
 /** Thrown for a file, a PostgreSQL server or a pooler that the operator has to fix, with SQLite's or PostgreSQL's own code. */
 export class UnusableDatabase extends Error {
@@ -214,6 +214,9 @@ export function explainDatabaseError(error: unknown): Explanation | undefined {
   }
   if (/client password must be a (non-empty )?string/.test(error.message)) {
     return { cause: 'PostgreSQL requires a password, and none is set', remedy: 'Add it to DATABASE_URL.' };
+  }
+  if (/Connection terminated|error establishing an SSL connection/.test(error.message)) {
+    return { cause: 'the connection was closed', remedy: 'Check the host and port in DATABASE_URL, and that PostgreSQL is running there.' };
   }
   if (/server does not support SSL/.test(error.message)) {
     return { cause: "the server doesn't use TLS", remedy: 'Turn on ssl in postgresql.conf, or remove sslmode from DATABASE_URL.' };
