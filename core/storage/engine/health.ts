@@ -1,5 +1,5 @@
-import { closeSync, openSync, readdirSync, readSync, statfsSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { readdirSync, statfsSync } from 'node:fs';
+import { basename, dirname, extname, join } from 'node:path';
 import { type StopScope, stopScopes } from '#contract/protection/dialing.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { ClockStore } from '../../domain/ports.ts';
@@ -39,27 +39,11 @@ export async function findNeighbors(database: Lane, location: DatabaseLocation):
     );
     return schemas.map(({ name }) => `the schema ${name}`);
   }
-  const folder = dirname(location.filename);
-  const files = readdirSync(folder, { withFileTypes: true }).filter(
-    (entry) => entry.isFile() && entry.name !== basename(location.filename),
-  );
-  return files.map(({ name }) => join(folder, name)).filter(isSqliteFile);
-}
-
-function isSqliteFile(path: string): boolean {
-  try {
-    const descriptor = openSync(path, 'r');
-    try {
-      const start = Buffer.alloc(15);
-      readSync(descriptor, start, 0, start.length, 0);
-      return start.toString('latin1') === 'SQLite format 3';
-    } finally {
-      closeSync(descriptor);
-    }
-  } catch {
-    // Ignore a file that this user may not read, because it isn't one that a core of theirs could use.
-    return false;
-  }
+  const [folder, own] = [dirname(location.filename), basename(location.filename)];
+  // Compare only names. Closing a file, even one that was only read, would drop all locks that SQLite holds on it in this process
+  // (https://sqlite.org/howtocorrupt.html).
+  const files = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile() && entry.name !== own);
+  return files.filter(({ name }) => extname(name) === extname(own)).map(({ name }) => join(folder, name));
 }
 
 /** In bytes: the space that the next batches and their checkpoint need. With less, a write may fail at any time. */
