@@ -30,6 +30,8 @@ async function checkHealth(): Promise<number> {
   try {
     const address = readManagementAddress(process.env);
     if (address === null) throw new Error("MANAGEMENT_PORT is off, so the core doesn't report its health.");
+    // Otherwise, Node would ask port 80.
+    if (address.port === 0) throw new Error("MANAGEMENT_PORT is 0, so the core's port isn't known.");
     // Not `fetch`, which refuses some ports. An agent of its own doesn't use a proxy.
     const request = get({ ...address, path: '/healthz', agent: new Agent(), signal: AbortSignal.timeout(4_000) });
     const [{ statusCode }] = await once(request, 'response');

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { type AddressInfo, connect, createServer } from 'node:net';
@@ -255,6 +255,8 @@ describe('the core process', () => {
     const elsewhere = await health({ MANAGEMENT_PORT: port });
     await core.stop();
     expect([running, elsewhere, await health(variables), await health({ MANAGEMENT_PORT: 'off' })]).to.deep.equal([0, 1, 1, 1]);
+    const picked = spawnSync(process.execPath, [main, '--health'], { env: { ...bareEnvironment, MANAGEMENT_PORT: '0' }, encoding: 'utf8' });
+    expect([picked.status, picked.stderr]).to.deep.equal([1, "MANAGEMENT_PORT is 0, so the core's port isn't known.\n"]);
   });
 
   it("doesn't open the management listener if it's turned off", async () => {

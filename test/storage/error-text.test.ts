@@ -93,6 +93,8 @@ describe('the message for a database error', () => {
     ['ENETUNREACH', 'the host is unreachable', 'Check the network between this machine and the host.'],
     ['ECONNRESET', 'the connection was lost', 'Check that PostgreSQL is running there, then try again.'],
     ['EPIPE', 'the connection was lost', 'Check that PostgreSQL is running there, then try again.'],
+    ['ELOOP', 'its path is invalid', 'Check the path.'],
+    ['ENAMETOOLONG', 'its path is invalid', 'Check the path.'],
     ['ETIMEDOUT', 'no response', 'Check the address and any firewalls in between.'],
     ['3D000', 'x', 'Create the database first, with createdb.'],
     ['28P01', 'x', 'Fix the username or password in DATABASE_URL.'],

@@ -163,6 +163,7 @@ const causes: readonly (readonly [code: RegExp, cause: string, remedy: string])[
   [/^(SQLITE_PERM|SQLITE_AUTH|EACCES|EPERM)/, 'permission denied', 'Give this user read and write access to the file and its folder.'],
   [/^SQLITE_CANTOPEN/, "the file can't be opened", 'Check that the path names a file in a folder that this user can write to.'],
   [/^ENOENT/, 'no such file or folder', 'Check the path.'],
+  [/^(ELOOP|ENAMETOOLONG)/, 'its path is invalid', 'Check the path.'],
   [/^ENOTDIR/, "part of its path isn't a folder", 'Check the path.'],
   [/^EISDIR/, 'it is a folder', 'Use the path of a file.'],
   [/^ECONNREFUSED/, 'connection refused', 'Start PostgreSQL there, or fix the address.'],
