@@ -19,7 +19,7 @@ const memoryBound = 300;
 const maxSlowdown = 10;
 const alwaysAcceptable = 250;
 /** In ms. Attacks last at least this long. */
-const duration = isQuick ? 2_000 : 15_000;
+const duration = isQuick ? 1_000 : 15_000;
 
 const send = (method: string, path: string, body: string, more = '', length = Buffer.byteLength(body)) =>
   `${method} ${path} HTTP/1.1\r\nHost: x\r\n${more}Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${body}`;

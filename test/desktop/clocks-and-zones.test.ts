@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { describeBrowser, openPage } from '../support/browser.ts';
 import { at } from '../support/clock.ts';
+import { fillInKey } from '../support/console-harness.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { openForEach, openOnce } from '../support/suites.ts';
 import { eventually } from '../support/until.ts';
@@ -80,9 +81,7 @@ describeBrowser('the console in a browser that reports no usable time zone', () 
       await harness.enter('account');
       await page.getByRole('row', { name: 'Practice software' }).click();
       await page.getByText('No calls placed in the last 30 days.').waitFor();
-      await page.getByRole('button', { name: 'Create API key' }).click();
-      await page.getByLabel('Name', { exact: true }).fill(`Of ${zone}`);
-      await page.getByRole('radio', { name: '1 Year', exact: true }).check();
+      await fillInKey(page, `Of ${zone}`);
       await page.getByText('Your computer reports no time zone that the server knows.').waitFor();
       await page.getByLabel('Time zone').selectOption('Asia/Tokyo');
       await page.getByRole('button', { name: 'Create Key' }).click();

@@ -4,7 +4,7 @@ import type { BrowserContext, CDPSession, Page } from 'playwright-core';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
 import { computeSpread, repeat } from '../../scripts/bench/spread.ts';
-import { sharedBrowser } from '../support/browser.ts';
+import { addSession, sharedBrowser } from '../support/browser.ts';
 import { cleanUp } from '../support/clean-up.ts';
 import { buildWebConsole } from '../support/commands.ts';
 import { openCore } from '../support/core.ts';
@@ -42,12 +42,12 @@ try {
     const { user } = await createUser(direct.ports, operator, details, password);
     for (let key = 0; key < 15; key++) await createKeyOn(harness, user, `Integration ${index} ${key}`);
   }
-  const cookies = (await signIn(core.url, tenants.users.partner.email)).split('; ').map((pair) => pair.split('=', 2));
+  const cookie = await signIn(core.url, tenants.users.partner.email);
 
   /** Runs a measurement on a page in a new profile, whose cache is empty. */
   async function withPage<Result>(measure: (page: Page, devtools: CDPSession) => Promise<Result>): Promise<Result> {
     const context: BrowserContext = await browser.newContext({ viewport: { width: 1280, height: 800 } });
-    await context.addCookies(cookies.map(([name = '', value = '']) => ({ name, value, url: core.url })));
+    await addSession(context, cookie, core.url);
     const page = await context.newPage();
     const devtools = await context.newCDPSession(page);
     await devtools.send('Network.enable');

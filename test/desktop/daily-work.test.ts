@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { changeUser } from '../../core/domain/directory/users.ts';
 import { browserForEach, describeBrowser } from '../support/browser.ts';
+import { fillInKey } from '../support/console-harness.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { placeCall } from '../support/tenants.ts';
 import { eventually, until } from '../support/until.ts';
@@ -67,9 +68,7 @@ describeBrowser('the console in daily work', () => {
 
   it('lets the user choose the campaign for the test call', async () => {
     await open(undefined, 'partner');
-    await button('Create API key').click();
-    await browser.page.getByLabel('Name', { exact: true }).fill('Chosen');
-    await browser.page.getByRole('radio', { name: '1 Year', exact: true }).check();
+    await fillInKey(browser.page, 'Chosen');
     await button('Create Key').click();
     await dialog().getByLabel('Campaign').selectOption('Recalls');
     await browser.page.locator('dialog pre', { hasText: browser.harness.tenants.siblingCampaign.id }).waitFor();
@@ -83,9 +82,7 @@ describeBrowser('the console in daily work', () => {
       await route.continue();
     });
     await open(undefined, 'partner');
-    await button('Create API key').click();
-    await browser.page.getByLabel('Name', { exact: true }).fill('Early');
-    await browser.page.getByRole('radio', { name: '1 Year', exact: true }).check();
+    await fillInKey(browser.page, 'Early');
     await button('Create Key').click();
     await browser.page.locator('dialog pre[aria-busy="true"]').waitFor();
     expect(await button('Copy command').count()).to.equal(0);

@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
 import { instant } from '../../core/domain/instant.ts';
 import { timeCursors } from '../../core/domain/paging.ts';
-import { describeBrowser, sharedBrowser, violationsOn } from '../support/browser.ts';
+import { addSession, describeBrowser, sharedBrowser, violationsOn } from '../support/browser.ts';
+import { finders } from '../support/console-harness.ts';
 import { openCore } from '../support/core.ts';
 import { openOnce } from '../support/suites.ts';
 import { createKey, placeCall, signIn } from '../support/tenants.ts';
@@ -35,13 +36,11 @@ describeBrowser('the console with more campaigns, users and calls than fit on a 
     const browser = await sharedBrowser();
     context = await browser.newContext({ timezoneId: 'Europe/Berlin', locale: 'en-GB' });
     page = await context.newPage();
-    const pairs = cookie.split('; ').map((pair) => pair.split('=', 2));
-    await context.addCookies(pairs.map(([name = '', value = '']) => ({ name, value, url: harness.core.url })));
+    await addSession(context, cookie, harness.core.url);
   });
   afterEach(() => context.close());
 
-  const button = (name: string) => page.getByRole('button', { name, exact: true });
-  const row = (name: string) => page.getByRole('row', { name });
+  const { button, row } = finders(() => page);
   const open = async (hash: string) => {
     await page.goto(`${harness.core.url}/${hash}`);
     await page.getByRole('navigation').waitFor();

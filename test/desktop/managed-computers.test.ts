@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { signInAs } from '../support/console-harness.ts';
+import { fillInKey, signInAs } from '../support/console-harness.ts';
 import { openCore } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { describeDesktop, launchConsole } from '../support/electron.ts';
@@ -45,9 +45,7 @@ describeDesktop('the console on a managed computer', () => {
   it('signs out of all servers when no one uses the computer, even while a key value is visible', async () => {
     const { page, app } = desktop;
     const sessions = async () => (await harness.direct.storage.database.read('sessions').select('id')).length;
-    await page.getByRole('button', { name: 'Create API key' }).first().click();
-    await page.getByLabel('Name', { exact: true }).fill('Left alone');
-    await page.getByRole('radio', { name: 'No expiration', exact: true }).check();
+    await fillInKey(page, 'Left alone', 'No expiration');
     await page.getByRole('button', { name: 'Create Key' }).click();
     const keyValue = await page.getByLabel('Key value').inputValue();
     expect(await sessions()).to.equal(1);

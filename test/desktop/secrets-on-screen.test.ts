@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { readHeap } from '../support/browser.ts';
 import { readFiles } from '../support/cli.ts';
-import { finders, sharedConsole, showOneTimePasswords, signInAs } from '../support/console-harness.ts';
+import { fillInKey, finders, sharedConsole, showOneTimePasswords, signInAs } from '../support/console-harness.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { consoleEnvironment, describeDesktop, missingProgram } from '../support/electron.ts';
 import { faultyProxy } from '../support/proxies.ts';
@@ -26,9 +26,7 @@ describeDesktop('a secret in the console', () => {
   const { link, button } = finders(() => harness.page);
 
   async function create(): Promise<string> {
-    await button('Create API key').click();
-    await harness.page.getByLabel('Name', { exact: true }).fill('Canary');
-    await harness.page.getByRole('radio', { name: '1 Year', exact: true }).check();
+    await fillInKey(harness.page, 'Canary');
     await button('Create Key').click();
     await saveDialog().waitFor();
     return harness.page.getByLabel('Key value').inputValue();
@@ -104,9 +102,7 @@ describeDesktop('a secret in the console', () => {
     await signInAs({ ...harness, core: { ...core, url: network.url } }, 'account');
     const arrival = Promise.withResolvers<void>();
     network.faults.push({ path: '/console/api-keys', method: 'POST', fault: arrival.promise });
-    await button('Create API key').click();
-    await page.getByLabel('Name', { exact: true }).fill('Too late');
-    await page.getByRole('radio', { name: '1 Year', exact: true }).check();
+    await fillInKey(page, 'Too late');
     await button('Create Key').click();
     await eventually(async () => expect(network.seen.some(({ method }) => method === 'POST')).to.equal(true));
     await desktop.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.webContents.send('command', 'lock'));

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { sharedDesktop, signInAs } from '../support/console-harness.ts';
+import { finders, sharedDesktop, signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core.ts';
 import { chooseCommand, describeDesktop, type RunningConsole } from '../support/electron.ts';
 import { faultyProxy } from '../support/proxies.ts';
@@ -26,8 +26,7 @@ describeDesktop('several servers', () => {
   afterEach(() => leave(desktop));
 
   const serverHost = ({ core }: CoreHarness) => new URL(core.url).host;
-  const button = (name: string | RegExp) => desktop.page.getByRole('button', { name, exact: typeof name === 'string' });
-  const row = (name: string) => desktop.page.getByRole('row', { name });
+  const { button, row } = finders(() => desktop.page);
   const dialog = () => desktop.page.getByRole('dialog', { name: 'Switch server' });
   const entry = (harness: CoreHarness) => dialog().getByRole('button', { name: new RegExp(`^${serverHost(harness)}`) });
   const openDialog = () => chooseCommand(desktop, 'switch-server');

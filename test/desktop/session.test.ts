@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type ConsoleHarness, sharedConsole, signInAs, tryAgain } from '../support/console-harness.ts';
+import { type ConsoleHarness, fillInKey, finders, sharedConsole, signInAs, tryAgain } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 import { type FaultyProxy, faultyProxy } from '../support/proxies.ts';
 import { createKeyOn } from '../support/sample-data.ts';
@@ -20,8 +20,7 @@ describeDesktop('the console, during a session,', () => {
     await network.close();
   });
 
-  const link = (name: string) => harness.page.getByRole('link', { name, exact: true });
-  const button = (name: string) => harness.page.getByRole('button', { name, exact: true });
+  const { link, button } = finders(() => harness.page);
   const endSessions = () => harness.direct.storage.database.write('sessions').delete();
   const through = async () => {
     await signInAs({ ...harness, core: { ...harness.core, url: network.url } }, 'account');
@@ -34,9 +33,7 @@ describeDesktop('the console, during a session,', () => {
     const { page } = harness;
     await signInAs(harness, 'account');
     await listed();
-    await button('Create API key').click();
-    await page.getByLabel('Name', { exact: true }).fill('Typed with care');
-    await page.getByRole('radio', { name: '2 Years', exact: true }).check();
+    await fillInKey(page, 'Typed with care', '2 Years');
     await endSessions();
     await button('Create Key').click();
 
@@ -123,9 +120,7 @@ describeDesktop('the console, during a session,', () => {
   it('says that a key may have been created only if something was sent, and keeps what was typed', async () => {
     const { page } = harness;
     await through();
-    await button('Create API key').click();
-    await page.getByLabel('Name', { exact: true }).fill('In doubt');
-    await page.getByRole('radio', { name: 'No expiration', exact: true }).check();
+    await fillInKey(page, 'In doubt', 'No expiration');
     network.faults.push({ path: '/console/api-keys', method: 'POST', fault: 'lose the response' });
     await button('Create Key').click();
     await page.getByText('The server may still have created the key.').waitFor();
@@ -158,9 +153,7 @@ describeDesktop('the console, during a session,', () => {
 
   it('detects a newer, incompatible core while a form is open, and keeps what was typed', async () => {
     await through();
-    await button('Create API key').click();
-    await harness.page.getByLabel('Name', { exact: true }).fill('Typed with care');
-    await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
+    await fillInKey(harness.page, 'Typed with care', 'No expiration');
     network.faults.push({ status: 200, headers: { 'callkey-contract': '2' }, body: '{}' });
     await button('Create Key').click();
     await harness.page.getByRole('alertdialog', { name: 'This server is too new for this console' }).waitFor();
@@ -170,9 +163,7 @@ describeDesktop('the console, during a session,', () => {
 
   it('lets the window close after a key value was discarded', async () => {
     await through();
-    await button('Create API key').click();
-    await harness.page.getByLabel('Name', { exact: true }).fill('Taken away');
-    await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
+    await fillInKey(harness.page, 'Taken away', 'No expiration');
     network.faults.push('pass', { status: 200, headers: { 'callkey-contract': '2' }, body: '{}' });
     await button('Create Key').click();
     await button('Use another server').click();
@@ -184,9 +175,7 @@ describeDesktop('the console, during a session,', () => {
 
   it("doesn't close the form while a key is being created", async () => {
     await through();
-    await button('Create API key').click();
-    await harness.page.getByLabel('Name', { exact: true }).fill('Slow');
-    await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
+    await fillInKey(harness.page, 'Slow', 'No expiration');
     const held = Promise.withResolvers<void>();
     network.faults.push(held.promise);
     await button('Create Key').click();

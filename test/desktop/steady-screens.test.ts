@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Locator } from 'playwright-core';
 import { browserForAll, describeBrowser } from '../support/browser.ts';
-import { tryAgain } from '../support/console-harness.ts';
+import { fillInKey, tryAgain } from '../support/console-harness.ts';
 import { outage } from '../support/proxies.ts';
 import { createKeyOn, placeCallIn } from '../support/sample-data.ts';
 import { eventually } from '../support/until.ts';
@@ -312,9 +312,7 @@ describeBrowser('the screens in a browser', () => {
 
   it('never show an announcement over the buttons of a dialog', async () => {
     await resize(480);
-    await button('Create API key').click();
-    await page().getByLabel('Name', { exact: true }).fill('Saved');
-    await page().getByRole('radio', { name: '1 Year', exact: true }).check();
+    await fillInKey(page(), 'Saved');
     await button('Create Key').click();
     const dialog = page().getByRole('alertdialog', { name: 'Save your key' });
     await dialog.getByRole('button', { name: 'Copy command' }).click();

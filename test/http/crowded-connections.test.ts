@@ -121,18 +121,23 @@ describe('a connection to a crowded listener', () => {
   });
 
   describe("at its network's limit", () => {
-    it('is refused even from a new address in that network, so that there is room for other networks', async () => {
-      const opened = await open({ limits: { perRange: 2 } });
+    /** Opens a connection from each of these addresses, whose request waits. @returns what became of each */
+    async function keepBusy(opened: Awaited<ReturnType<typeof open>>, addresses: readonly string[]): Promise<string[]> {
       ({ listener } = opened);
-      const busy = async (address: string) => {
+      const results: string[] = [];
+      for (const address of addresses) {
         const { socket, seen } = await client(listener, address);
         const before = opened.started.length;
         socket.write(get('/'));
         await until(() => seen.isClosed || opened.started.length > before);
-        return seen.isClosed ? 'refused' : 'served';
-      };
-      const seen: string[] = [];
-      for (const address of ['127.0.0.1', '127.0.0.2', '127.0.0.3', '127.0.1.1']) seen.push(await busy(address));
+        results.push(seen.isClosed ? 'refused' : 'served');
+      }
+      return results;
+    }
+
+    it('is refused even from a new address in that network, so that there is room for other networks', async () => {
+      const opened = await open({ limits: { perRange: 2 } });
+      const seen = await keepBusy(opened, ['127.0.0.1', '127.0.0.2', '127.0.0.3', '127.0.1.1']);
       expect(seen).to.deep.equal(['served', 'served', 'refused', 'served']);
     });
 
@@ -161,16 +166,7 @@ describe('a connection to a crowded listener', () => {
 
     it('is refused if all other connections are busy, unless it comes from another network or a trusted proxy', async () => {
       const opened = await open({ limits: { perNetwork: 1 }, proxy: '127.0.0.3' });
-      ({ listener } = opened);
-      const from = async (address: string) => {
-        const { socket, seen } = await client(listener, address);
-        const before = opened.started.length;
-        socket.write(get('/'));
-        await until(() => seen.isClosed || opened.started.length > before);
-        return seen.isClosed ? 'refused' : 'served';
-      };
-      const seen: string[] = [];
-      for (const address of ['127.0.0.1', '127.0.0.1', '127.0.0.2', '127.0.0.3', '127.0.0.3']) seen.push(await from(address));
+      const seen = await keepBusy(opened, ['127.0.0.1', '127.0.0.1', '127.0.0.2', '127.0.0.3', '127.0.0.3']);
       expect(seen).to.deep.equal(['served', 'refused', 'served', 'served', 'served']);
       expect(opened.cuts).to.deep.equal(['refused 127.0.0.1']);
     });

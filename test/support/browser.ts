@@ -9,7 +9,7 @@ import { type Browser, type BrowserContext, type ConsoleMessage, chromium, type 
 import type { Clock } from '../../core/domain/ports.ts';
 import type { Command } from '../../desktop/ipc.ts';
 import { buildWebConsole } from './commands.ts';
-import { type EnginePage, finders, signInAs, type UserName } from './console-harness.ts';
+import { type EnginePage, fillInKey, finders, signInAs, type UserName } from './console-harness.ts';
 import { type CoreHarness, openCore } from './core.ts';
 import { chooseCommand, launchConsole } from './electron.ts';
 import { rootArgs } from './electron-runtime.ts';
@@ -206,9 +206,7 @@ export function browserForEach() {
     },
     /** Creates a key on the screen. @returns its value */
     async createKey(): Promise<string> {
-      await button('Create API key').click();
-      await page.getByLabel('Name', { exact: true }).fill('Canary');
-      await page.getByRole('radio', { name: '1 Year', exact: true }).check();
+      await fillInKey(page, 'Canary');
       await button('Create Key').click();
       await page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
       return page.getByLabel('Key value').inputValue();

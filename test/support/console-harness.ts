@@ -115,6 +115,13 @@ export async function asksForServer(page: EnginePage): Promise<boolean> {
   return (await page.evaluate('callkey.capabilities.choosesServer')) === true;
 }
 
+/** Opens the form for a new key, and fills it in. */
+export async function fillInKey(page: EnginePage, name: string, expiration = '1 Year'): Promise<void> {
+  await page.getByRole('button', { name: 'Create API key' }).first().click();
+  await page.getByLabel('Name', { exact: true }).fill(name);
+  await page.getByRole('radio', { name: expiration, exact: true }).check();
+}
+
 /** Clicks a button even if a dialog covers it. When a list reloads, it may have opened that dialog just before. */
 export async function clickUnderDialog(page: Pick<EnginePage, 'evaluate'>, name: string): Promise<void> {
   await page.evaluate(`[...document.querySelectorAll('button')].find(({ textContent }) => textContent === '${name}')?.click()`);

@@ -1,5 +1,5 @@
 import type { Home } from './browser.ts';
-import { asksForServer, clickUnderDialog, type EngineLocator, type EnginePage, signInAs, tryAgain } from './console-harness.ts';
+import { asksForServer, clickUnderDialog, type EngineLocator, type EnginePage, fillInKey, signInAs, tryAgain } from './console-harness.ts';
 import { type CoreHarness, openCore } from './core.ts';
 import { faultyProxy, outage } from './proxies.ts';
 import { addSampleData, createKeyOn, revokeKeyElsewhere } from './sample-data.ts';
@@ -345,9 +345,7 @@ export async function* walkThrough<Shown extends EnginePage>(open: (url: string)
     await button('Cancel').click();
 
     await proceed('API keys');
-    await button('Create API key').click();
-    await page.getByLabel('Name', { exact: true }).fill('Typed with care');
-    await page.getByRole('radio', { name: '1 Year', exact: true }).check();
+    await fillInKey(page, 'Typed with care');
     // Names the path and method, so that a list that reloads at this moment doesn't get this fault.
     network.faults.push({
       path: '/console/api-keys',

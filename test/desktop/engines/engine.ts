@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Home } from '../../support/browser.ts';
-import { type EnginePage, signInAs } from '../../support/console-harness.ts';
+import { type EnginePage, fillInKey, signInAs } from '../../support/console-harness.ts';
 import { openCore } from '../../support/core.ts';
 import { walkThrough } from '../../support/screen-walkthrough.ts';
 import { skip } from '../../support/suites.ts';
@@ -56,9 +56,7 @@ export function testEngine<Shown extends EnginePage>({ open, sizes = allSizes, i
     try {
       const button = (name: string) => page.getByRole('button', { name, exact: true });
       await signInAs({ ...harness, page }, 'account');
-      await button('Create API key').click();
-      await page.getByLabel('Name', { exact: true }).fill('Canary');
-      await page.getByRole('radio', { name: '1 Year', exact: true }).check();
+      await fillInKey(page, 'Canary');
       await button('Create Key').click();
       await page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
       const keyValue = await page.getByLabel('Key value').inputValue();
