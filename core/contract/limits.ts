@@ -1,4 +1,3 @@
-/** The limits that forms, schemas and tables share. */
 export const limits = {
   /** Code points in the name of an API key. */
   apiKeyName: 200,

@@ -3,7 +3,6 @@ import type { ProblemCode } from './problems.ts';
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** The credentials that a request needs. */
 type Credentials = 'apiKey' | 'session' | 'halfOpenSession' | 'signature' | 'nothing';
 
 type RouteOptions = {
@@ -58,7 +57,6 @@ type PathParameter<Path extends string> = Path extends `${string}:${infer Name}/
     : never;
 
 export type PathParameters<Given extends { path: string }> = Record<PathParameter<Given['path']>, string>;
-/** A request's query and body, as validated by a route's schemas. */
 export type RouteQuery<Given> = Given extends { query: infer Schema extends z.ZodType } ? z.output<Schema> : undefined;
 export type RouteBody<Given> = Given extends { body: infer Schema extends z.ZodType } ? z.output<Schema> : undefined;
 /** The response of a route; undefined if it isn't JSON. */

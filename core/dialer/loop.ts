@@ -17,7 +17,6 @@ export type DialerObserver = {
 };
 
 export type Dialer = {
-  /** Polls now instead of at the next interval. */
   wake(): void;
   /** Stops claiming calls, and waits for the hand-offs in flight. */
   close(): Promise<void>;
@@ -63,7 +62,6 @@ export function startDialer(deps: {
   /** Of all calls together; null for any. */
   pace: Pace | null;
   clock: Clock;
-  /** Whether this time can be trusted for dialing and ending calls. */
   isTrusted: (now: Millis) => Promise<boolean>;
   random: () => number;
   log: Logger;

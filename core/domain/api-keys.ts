@@ -116,7 +116,6 @@ export async function showRevokedApiKey({ stores }: Ports, viewer: Viewer, id: s
   return { apiKey, end, activity };
 }
 
-/** Returns null unless the key has a daily call limit. */
 async function countToday({ stores }: Ports, { id, limits, callsCountedFrom }: ApiKey, now: Millis) {
   const day = countingDay(limits, now);
   if (day === null || limits === null) return null;

@@ -4,7 +4,6 @@ type Share = readonly string[];
 type Limits = {
   /** How many may wait. If there are more, the largest share loses its newest. May be lower while turns take longer. */
   waiting?: () => number;
-  /** How many of one share may wait. */
   inShare?: number;
   /** In ms: how long each may wait. */
   wait?: number;
@@ -39,7 +38,6 @@ export class FairQueue {
   #now = 0;
   /** When each share began trying without success. */
   readonly #turnedAway = new Map<string, number>();
-  /** When each share had its last turn. */
   readonly #served = new Map<string, number>();
 
   constructor(limits: Limits, startTimer: StartTimer) {
@@ -51,7 +49,6 @@ export class FairQueue {
     return this.#root.size;
   }
 
-  /** Waits for a turn, for at most `ms`. */
   wait(share: Share, ms?: number): Promise<Result> {
     return new Promise((resolve) => this.add(share, resolve, ms));
   }

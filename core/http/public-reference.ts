@@ -109,7 +109,6 @@ type OpenApi = {
   [field: string]: unknown;
 };
 
-/** Reduces the OpenAPI document to the key-authenticated endpoints and the components that they use. */
 function onDemandDocument({ webhooks: _, ...document }: OpenApi): string {
   const paths = Object.fromEntries(Object.entries(document.paths).filter(([path]) => path.startsWith('/api/')));
   const used = new Set<string>();

@@ -61,7 +61,6 @@ export function checkSignature(header: ReadHeader, secrets: readonly string[], s
   };
 }
 
-/** Whether exactly this body was signed: see {@link checkSignature}. */
 export function isSigned(header: ReadHeader, body: Uint8Array, secrets: readonly string[], seconds: number): boolean {
   const check = checkSignature(header, secrets, seconds);
   check.update(body);

@@ -11,7 +11,6 @@ export const simulatedOutcomes = [
   { from: 94, to: 99, state: 'failed', detail: "The number isn't in service.", shortest: 2, step: 1 },
 ] as const satisfies { from: number; to: number; state: OutcomeState; detail: string; shortest: number; step: number }[];
 
-/** Returns how a simulated call to an E.164 number ends, and how many seconds after it's dialed. */
 export function simulatedOutcome(phone: string) {
   const lastTwo = Number(phone.slice(-2));
   const third = Number(phone.at(-3));

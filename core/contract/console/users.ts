@@ -49,7 +49,7 @@ export const changeUserSchema = z
 export type ChangeUser = z.infer<typeof changeUserSchema>;
 
 /** Whether a change lets a user back in, or lets them see other data than before. */
-export function givesAccess({ disabled, accountId }: ChangeUser): boolean {
+function givesAccess({ disabled, accountId }: ChangeUser): boolean {
   return disabled === false || accountId !== undefined;
 }
 

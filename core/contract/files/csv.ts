@@ -1,6 +1,5 @@
 import { UnreadableFile } from './text-file.ts';
 
-/** Matches text that a spreadsheet would read as a formula. */
 const formula = /^[\s\p{Cf}]*[=+\-@\t\r＝＋－＠]/u;
 /**
  * In some locales, spreadsheet programs split lines at semicolons or tabs, and so ignore most of our quotes. They may split a cell there, or

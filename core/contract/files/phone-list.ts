@@ -2,7 +2,6 @@ import type { CsvRecord, Reader } from './csv.ts';
 import { doNotCallHead, findPhoneColumns, isExport, isOtherNumber, looksLikePhone, mayHavePhone, openTable, type Table } from './table.ts';
 import { interpret, type TextFile, UnreadableFile } from './text-file.ts';
 
-/** It isn't clear which column has the numbers. @property names the names of all columns */
 export class UnclearColumn extends UnreadableFile {
   readonly names: readonly string[];
 

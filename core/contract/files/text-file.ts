@@ -101,7 +101,6 @@ export function interpret<T>({ notes }: TextFile, read: () => T): T {
   }
 }
 
-/** Returns a text that's in memory as a file. @param name the name for messages */
 export function toTextFile(name: string, text: string): TextFile {
   return {
     ...{ name, start: text, isWhole: true, lines: 0, notes: [] },

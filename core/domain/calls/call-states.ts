@@ -130,7 +130,6 @@ export type Conclusion = {
   answeredBy?: AnsweredBy | undefined;
 };
 
-/** How the dialer that claimed a call settles it. */
 export type Settlement =
   | { event: 'taken'; to: After<'taken'>; dialedAt: Millis; dueAt: Millis }
   /** `detail` is shown with the call while it waits for the next attempt. */

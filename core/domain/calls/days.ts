@@ -4,7 +4,6 @@ import { instant, type Millis } from '../instant.ts';
 import type { InstantRange, RangeEnd } from '../model.ts';
 import type { Randomness } from '../ports.ts';
 
-/** A calendar day and its first instant. */
 export type Day = { day: string; from: Millis };
 
 /** Returns the days of a chart, oldest first: today in that time zone, and the days before it. */

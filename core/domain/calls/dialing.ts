@@ -51,7 +51,6 @@ export function latestDialing(call: { placedAt: Millis; notBefore: Millis | null
   return call.notAfter ?? plus(firstDueAt, dialingLimits.life.toMillis());
 }
 
-/** Hands a newly claimed call off, or settles it without a hand-off. */
 export function nextStep(call: ClaimedCall, provider: Provider, now: Millis): 'hand-off' | Settlement {
   if (call.handoff === 'taken') return conclude(call, provider, now);
   // If the first attempt is in the future, a clock that was ahead has been set back, and no one knows how long ago the attempt was. The

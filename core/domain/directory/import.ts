@@ -135,7 +135,7 @@ function counts(): ImportCounts {
   return { added: 0, changed: 0, unchanged: 0 };
 }
 
-export const singular = { partners: 'partner', accounts: 'account', campaigns: 'campaign', users: 'user' } as const;
+const singular = { partners: 'partner', accounts: 'account', campaigns: 'campaign', users: 'user' } as const;
 
 /**
  * An entity as it will be after the import.
@@ -143,7 +143,7 @@ export const singular = { partners: 'partner', accounts: 'account', campaigns: '
  * @property verb null if a user is only disabled or enabled, as `isToggled` says
  * @property previousEmail null unless it changes
  */
-export type PlannedEntity = {
+type PlannedEntity = {
   entity: ImportedEntity;
   verb: 'added' | 'changed' | null;
   isToggled: boolean;
@@ -164,7 +164,7 @@ type Lookup = (path: string, externalId: string) => ImportedEntity;
 const noFields = { partnerId: null, accountId: null, email: null, userType: null, disabled: null };
 
 /** Checks a whole file against itself and the database. @throws Problem `invalid` or `conflict` */
-export async function planImport(ports: Ports, imports: ImportStore, file: ImportFile): Promise<KindPlan[]> {
+async function planImport(ports: Ports, imports: ImportStore, file: ImportFile): Promise<KindPlan[]> {
   for (const [kind, entities] of Object.entries(file)) refuseRepeats(kind, 'externalId', entities);
   refuseRepeats('users', 'email', file.users);
   const plan = (kind: ImportKind, requested: RequestedEntity[]) => planKind(ports, imports, kind, requested);

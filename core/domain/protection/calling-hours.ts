@@ -93,7 +93,7 @@ function findLocalWindow(schedule: Schedule, from: number, before: number): numb
 type Window = { from: number; to: number };
 
 /** Returns the windows of a local day, earliest first. The day is counted from 1970-01-01. */
-export type Schedule = (day: number) => readonly Window[];
+type Schedule = (day: number) => readonly Window[];
 
 // Preparing rules takes much longer than using them, and most calls have the same as an earlier one.
 const selections = new WeakMap<readonly HoursRule[], PrefixTree<{ prefix: string; rules: readonly HoursRule[] | null }>>();
@@ -126,7 +126,7 @@ function selectLongestPrefix(rules: readonly HoursRule[], number: string): Hours
 }
 
 /** On a date with a rule, only the rules for that date apply. Without weekly rules, calls are allowed at any time on the other days. */
-export function getSchedule(rules: readonly HoursRule[]): Schedule {
+function getSchedule(rules: readonly HoursRule[]): Schedule {
   const known = schedules.get(rules);
   if (known) return known;
   const schedule = toSchedule(rules);
@@ -171,7 +171,7 @@ type DayOffsets = { first: number; change: { at: number; ms: number } | null };
 const maxDays = 20_000;
 const days = new Map<string, DayOffsets>();
 
-export function getOffset(at: number, timeZone: string): Offset {
+function getOffset(at: number, timeZone: string): Offset {
   const day = Math.floor(at / oneDay);
   const key = `${day} ${timeZone}`;
   let offsets = days.get(key);

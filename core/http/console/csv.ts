@@ -23,7 +23,6 @@ type Export = {
   days: DayRange;
   head: readonly string[];
   takeTurn: TakeTurn;
-  /** For the file's name. */
   nameSubject?: (first: Part) => string | undefined;
   read: (viewer: Viewer, cursor: string | null, turn: Turn) => Promise<Part>;
 };

@@ -96,7 +96,6 @@ export const setOptOuts: Handler<'setOptOuts'> = async ({ ports, caller, params,
   return body;
 };
 
-/** The maximum number of zones that a response names. */
 const maxNamedZones = 20;
 
 export const checkNumber: Handler<'checkNumber'> = async ({ ports, viewer, body }) => {
