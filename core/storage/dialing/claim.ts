@@ -46,10 +46,7 @@ type DueAccount = { account_id: string; is_stopped: number | boolean };
 /** The number of accounts for which the process remembers which lane has the next turn. */
 const maxTurns = 10_000;
 
-/**
- * Returns a function that finds the next accounts with due calls in all lanes, and divides a claim among them. Each account gets the same
- * number of calls, no matter how many lanes have calls of it.
- */
+/** Finds the next accounts with due calls in all lanes, and divides a claim evenly, no matter how many lanes have calls of an account. */
 export function dueAccounts(database: Lane, clock: Clock) {
   const unanswered = new Set<Lane>();
   let lastAccount = '';

@@ -206,10 +206,7 @@ type NewNumber = NewDoNotCall['numbers'][number];
 /** @property added how many entries are new @property written how many are either new or now last longer */
 type Written = { added: number; written: number; isNew: (number: NewNumber) => boolean };
 
-/**
- * Adds numbers to a list, marks the scope as having a list, increases the version of the partner's lists, and requests that queued calls in
- * the scope be checked.
- */
+/** Adds numbers to a list, raises the version of the partner's lists, and requests that queued calls in the scope be checked. */
 export async function insertNumbers(trx: Knex.Transaction, entry: NewDoNotCall, now: Millis): Promise<Written> {
   const { owner } = entry;
   const scopeId = owner.accountId ?? owner.partnerId;

@@ -17,13 +17,8 @@ import { dirname } from 'node:path';
 import { errorCode, Problem } from '../../../domain/problem.ts';
 import { explainDatabaseError, UnusableDatabase } from '../errors.ts';
 
-/** Creates the file, with access only for its owner, or checks that it exists. @throws Problem `not-found` or `unavailable` */
-export function prepareFile(filename: string, ifMissing: 'make' | 'refuse'): void {
-  if (ifMissing === 'make') makeFile(filename);
-  else requireFile(filename);
-}
-
-function makeFile(filename: string): void {
+/** Creates the file, with access only for its owner, if it doesn't exist. @throws Problem `unavailable` */
+export function makeFile(filename: string): void {
   try {
     mkdirSync(dirname(filename), { recursive: true, mode: 0o700 });
     // Don't open an existing file, because closing it would drop this process's locks on it.

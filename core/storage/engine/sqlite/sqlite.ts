@@ -10,14 +10,15 @@ import { errorCode } from '../../../domain/problem.ts';
 import { type Changed, type Lane, type Mode, type OpenedDatabase, quiet, type Statement, type Value } from '../database.ts';
 import { isDataError, TookTooLong } from '../errors.ts';
 import { toStatement } from '../sql-file.ts';
-import { fileGuard, prepareFile } from './sqlite-file.ts';
+import { fileGuard, makeFile, requireFile } from './sqlite-file.ts';
 
 /** The number of concurrent reading connections. Each statement occupies a libuv thread; main.ts makes sure that there are enough. */
 const readers = { keys: 2, 'read back': 1, console: 2, lists: 2, 'sign-in': 1, background: 1 };
 
-/** Opens one writing connection, which the lanes use in turn, and reading connections for each. @throws Problem like `prepareFile` */
+/** Opens one writing connection, which the lanes use in turn, and reading connections for each. @throws Problem `not-found` or `unavailable` */
 export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): OpenedDatabase {
-  prepareFile(filename, ifMissing);
+  if (ifMissing === 'make') makeFile(filename);
+  else requireFile(filename);
   const connection = { filename, guard: fileGuard(filename) };
   const options = { useNullAsDefault: true, log: quiet, compileSqlOnError: false };
   const pools = new Map<string, [Knex]>();
