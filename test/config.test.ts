@@ -156,6 +156,8 @@ describe('the configuration', () => {
     ['SESSION_SECRETS', 'too short', {}],
     ['SESSION_SECRETS', '', { DATABASE_URL: 'postgres://localhost/x' }],
     ['TRUSTED_PROXIES', 'everyone', {}],
+    ['TRUSTED_PROXIES', '10', {}],
+    ['TRUSTED_PROXIES', '010.0.0.1', {}],
     ['TRUSTED_PROXIES', '::ffff:0:0/96', {}],
     ['LOG_LEVEL', 'loud', {}],
     ['DRAIN_DELAY', '5s', {}],

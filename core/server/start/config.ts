@@ -1,5 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { closeSync, openSync, readSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import proxyAddress from 'proxy-addr';
 import { z } from 'zod';
@@ -308,6 +309,8 @@ function readNamedFile(variable: string, file: string): Buffer {
 }
 
 function areAddresses(addresses: string[]): boolean {
+  // The library also reads 10 as 0.0.0.10, and 010.0.0.1 as 8.0.0.1.
+  if (!addresses.every((address) => isIP(address.replace(/\/.*/, '')) !== 0)) return false;
   try {
     const trusts = proxyAddress.compile(addresses);
     // A list that includes both the first and the last IPv4 address includes all of them, in whatever notation, such as ::ffff:0:0/96.
