@@ -1,14 +1,15 @@
 // Builds dist/callkey-PLATFORM: the command in one file that includes Node.js (Node's "single executable applications"), for the platform
-// that it runs on: `npm run pack:executable`.
+// that it runs on, and the licenses of what it contains: `npm run pack:executable`.
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build, type Plugin } from 'esbuild';
-import { bundling, root, rootPackage } from './pack.ts';
+import { bundling, listLicenses, root, rootPackage } from './pack.ts';
 
 const { platform, arch } = process;
-const executable = join(root, 'dist', `callkey-${platform}-${arch}${platform === 'win32' ? '.exe' : ''}`);
+const name = join(root, 'dist', `callkey-${platform}-${arch}`);
+const executable = platform === 'win32' ? `${name}.exe` : name;
 
 /**
  * CommonJS can't await at the top level, as main.ts does, so everything after the imports becomes a function. If the function never
@@ -30,7 +31,7 @@ const asyncMain: Plugin = {
 const work = mkdtempSync(join(tmpdir(), 'callkey-executable-'));
 try {
   const main = join(work, 'main.cjs');
-  await build({
+  const { metafile } = await build({
     ...bundling,
     entryPoints: ['cli/main.ts'],
     outfile: main,
@@ -38,10 +39,14 @@ try {
     format: 'cjs',
     target: 'node24',
     minify: true,
+    metafile: true,
     alias: { '@napi-rs/keyring': './cli/connection/embedded-keyring.ts' },
     plugins: [asyncMain],
   });
   makeExecutable(main);
+  const ofNode = `Node.js ${process.version}\n\nhttps://github.com/nodejs/node/blob/${process.version}/LICENSE\n`;
+  const paths = [...Object.keys(metafile.inputs), 'node_modules/@napi-rs/keyring/index.js'];
+  writeFileSync(`${name}-THIRD-PARTY-LICENSES.txt`, listLicenses(paths, [ofNode]));
 } finally {
   rmSync(work, { recursive: true });
 }

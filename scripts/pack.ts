@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { build, type Metafile } from 'esbuild';
+import { build } from 'esbuild';
 import { repository } from '#contract/pages.ts';
 
 export const root = join(import.meta.dirname, '..');
@@ -36,7 +36,7 @@ export async function bundle(folder: string, options: Bundle): Promise<void> {
     // The bundled CommonJS modules need `require` to load Node.js's own modules.
     banner: { js: "import { createRequire as createRequire_ } from 'node:module'; const require = createRequire_(import.meta.url);" },
   });
-  writeFileSync(join(folder, 'THIRD-PARTY-LICENSES.txt'), listLicenses(metafile));
+  writeFileSync(join(folder, 'THIRD-PARTY-LICENSES.txt'), listLicenses(Object.keys(metafile.inputs)));
 }
 
 /** Takes the exact versions of the root's dependencies. */
@@ -70,12 +70,13 @@ export function run(command: string, args: string[], cwd = root): void {
   if (status !== 0) throw error ?? new Error(`${command} failed.`);
 }
 
-function listLicenses({ inputs }: Metafile): string {
-  const folders = new Set(Object.keys(inputs).flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []));
+/** @param paths of the bundled files, relative to the root @param more texts of others */
+export function listLicenses(paths: readonly string[], more: readonly string[] = []): string {
+  const folders = new Set(paths.flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []));
   const texts = [...folders]
     .toSorted()
     .map((folder) => `${folder.replace(/^.*node_modules\//, '')}\n\n${readLicense(join(root, folder)).trim()}\n`);
-  return [...texts, ...ownDataLicenses(Object.keys(inputs))].join(`\n${'-'.repeat(80)}\n\n`);
+  return [...texts, ...ownDataLicenses(paths), ...more].join(`\n${'-'.repeat(80)}\n\n`);
 }
 
 /** Returns the licenses of other people's data in our own folders, from files such as LICENSE.libphonenumber. */
