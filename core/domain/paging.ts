@@ -77,6 +77,9 @@ export async function readPage<Item, Position>(
   return toPage(list, size, await read(list.read(cursor), size + 1), getPosition);
 }
 
+/** The position in a list that's ordered by ID. */
+export const toId = ({ id }: { id: string }) => id;
+
 export function toPage<Item, Position>(
   list: Cursors<Position>,
   size: number,

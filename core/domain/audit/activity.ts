@@ -3,7 +3,7 @@ import { limits } from '#contract/limits.ts';
 import { foldText } from '#contract/text/text.ts';
 import { scopeFor } from '../directory/scope.ts';
 import type { ActivityFilter, ListedEvent, SignedInCaller, Viewer } from '../model.ts';
-import { idCursors, type Page, readPage, type Total, withTotal } from '../paging.ts';
+import { idCursors, type Page, readPage, type Total, toId, withTotal } from '../paging.ts';
 import type { Ports } from '../ports.ts';
 import { countRecorded } from '../sign-in/throttle.ts';
 import { auditEvent } from './audit.ts';
@@ -67,12 +67,7 @@ export async function findEvents(
 }
 
 function readEvents({ stores: { activity } }: Ports, viewer: Viewer, filter: ActivityFilter, cursor: string | null, size: number) {
-  return readPage(
-    eventCursors,
-    { cursor, size },
-    (after, rows) => activity.list(scopeFor(viewer).activity, filter, after, rows),
-    ({ id }) => id,
-  );
+  return readPage(eventCursors, { cursor, size }, (after, rows) => activity.list(scopeFor(viewer).activity, filter, after, rows), toId);
 }
 
 const eventCursors = idCursors('events');

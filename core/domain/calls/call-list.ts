@@ -164,12 +164,8 @@ async function readStoredCounts(
   before: Millis | null,
 ): Promise<CountOfCampaign[]> {
   const [campaignId = '', ...others] = campaignIds;
-  if (others.length > 0)
-    return stores.callList.summaryOfAll(
-      campaignIds,
-      days.map(({ from }) => from),
-      before,
-    );
+  const starts = days.map(({ from }) => from);
+  if (others.length > 0) return stores.callList.summaryOfAll(campaignIds, starts, before);
   return campaignId === ''
     ? []
     : (await stores.callList.summary(campaignId, firstDayStart(days))).map((count) => ({ ...count, campaignId }));

@@ -20,7 +20,7 @@ import type {
   Tenancy,
   Viewer,
 } from '../model.ts';
-import { idCursors, type Page, readPage } from '../paging.ts';
+import { idCursors, type Page, readPage, toId } from '../paging.ts';
 import type { DirectoryKind, Ports } from '../ports.ts';
 import { invalidField, notFound, Problem } from '../problem.ts';
 import { selectTenancy } from '../sign-in/sessions.ts';
@@ -67,12 +67,7 @@ async function listPage<Item extends Entry>(
   read: (filter: ListFilter, rows: number) => Promise<readonly Item[]>,
 ): Promise<Page<Item>> {
   const page = { cursor, size: limits.directoryPage };
-  const { items, nextCursor } = await readPage(
-    idCursors(kind),
-    page,
-    (after, rows) => read({ search, cursor: after }, rows),
-    ({ id }) => id,
-  );
+  const { items, nextCursor } = await readPage(idCursors(kind), page, (after, rows) => read({ search, cursor: after }, rows), toId);
   return { items: items.toSorted(compare), nextCursor };
 }
 

@@ -171,21 +171,15 @@ async function planImport(ports: Ports, imports: ImportStore, file: ImportFile):
 
   const wantedPartners = file.partners.map((partner) => ({ ...noFields, ...partner }));
   const partners = await plan('partners', wantedPartners);
-  const findPartner = await lookupIn(
-    imports,
-    partners,
-    [...file.accounts, ...file.users].map(({ partner }) => partner),
-  );
+  const referencedPartners = [...file.accounts, ...file.users].map(({ partner }) => partner);
+  const findPartner = await lookupIn(imports, partners, referencedPartners);
 
   const wantedAccounts = file.accounts.map(({ partner, ...account }, index) => {
     return { ...noFields, ...account, partnerId: findPartner(`accounts.${index}.partner`, partner).id };
   });
   const accounts = await plan('accounts', wantedAccounts);
-  const findAccount = await lookupIn(
-    imports,
-    accounts,
-    [...file.campaigns, ...file.users].map(({ account }) => account),
-  );
+  const referencedAccounts = [...file.campaigns, ...file.users].map(({ account }) => account);
+  const findAccount = await lookupIn(imports, accounts, referencedAccounts);
 
   const wantedCampaigns = file.campaigns.map(({ account, ...campaign }, index) => {
     const { id, partnerId } = findAccount(`campaigns.${index}.account`, account);

@@ -13,7 +13,7 @@ import { auditEvent } from '../audit/audit.ts';
 import { type CampaignAccess, scopeFor } from '../directory/scope.ts';
 import { instant } from '../instant.ts';
 import type { Actor, Caller, DoNotCallEntry, ImportedNumber, ImportedNumbers, OwningScope } from '../model.ts';
-import { idCursors, invalidCursor, type Page, type PhonePosition, phoneCursors, readPage, type Total, withTotal } from '../paging.ts';
+import { idCursors, invalidCursor, type Page, type PhonePosition, phoneCursors, readPage, type Total, toId, withTotal } from '../paging.ts';
 import type { Ports, ProtectionAccess } from '../ports.ts';
 import { invalidBody, invalidField, notFound, Problem } from '../problem.ts';
 import { isCountry, notACountry } from './numbers.ts';
@@ -87,12 +87,7 @@ export async function findNumbers(
 ): Promise<Page<DoNotCallEntry>> {
   if (access.kind === 'nothing') return { items: [], nextCursor: null };
   if (search.trim() === '')
-    return readPage(
-      entryCursors,
-      { cursor, size },
-      (after, rows) => doNotCall.listNumbers(access, after, rows),
-      ({ id }) => id,
-    );
+    return readPage(entryCursors, { cursor, size }, (after, rows) => doNotCall.listNumbers(access, after, rows), toId);
   const prefix = toPhonePrefix(search);
   if (prefix === null) return { items: [], nextCursor: null };
   const searchAfter = (after: PhonePosition | null, rows: number) => {
