@@ -104,7 +104,7 @@ function countShards(applied: readonly string[]): number {
   return applied.reduce((count, name) => Number(/^shards-(\d+)$/.exec(name)?.[1] ?? count), 0);
 }
 
-export type SchemaState = { isEmpty: boolean; missing: string[] };
+type SchemaState = { isEmpty: boolean; missing: string[] };
 
 /** @throws Problem `conflict` if the database is newer than this program, or too old */
 export async function schemaState(database: Lane): Promise<SchemaState> {

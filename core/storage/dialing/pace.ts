@@ -92,7 +92,7 @@ export function paceClock(database: Lane, clock: Clock) {
 }
 
 /** @property at the same moment by the process's own clock, which never steps @property lead in ms */
-export type PaceTime = { now: Millis; at: number; hasJumped: boolean; lead: number };
+type PaceTime = { now: Millis; at: number; hasJumped: boolean; lead: number };
 
 /**
  * Decides which calls may leave within the pace of all their scopes: in any span of T seconds, `perSecond` × T + 1 of them, and never more

@@ -1,8 +1,6 @@
 import { deadlines } from '../../domain/deadlines.ts';
 import { Problem, ResultUnknown } from '../../domain/problem.ts';
 
-export type BatchObserver = (size: number) => void;
-
 /** A request whose response is due by `deadline`, in milliseconds of `performance.now()`. */
 type Timed = { deadline: number };
 type Pending<Input, Output> = { input: Input; resolve: (output: Output) => void; reject: (error: unknown) => void };
@@ -50,7 +48,7 @@ export function batched<Input extends Timed, Output>(options: {
   countBytes?: (input: Input) => number;
   isSingleRowError: (error: unknown) => boolean;
   isUndone?: (error: unknown) => boolean;
-  observe: BatchObserver;
+  observe: (size: number) => void;
 }): (input: Input) => Promise<Output> {
   type Request = Pending<Input, Output>;
   type Batch = { requests: readonly Request[]; isSent: boolean };

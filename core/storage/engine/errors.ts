@@ -81,14 +81,12 @@ export function isDataError(error: unknown): boolean {
   return sqliteData.test(code) || (/^[0-9A-Z]{5}$/.test(code) && postgresData.test(code));
 }
 
-export function isUniqueViolation(error: unknown): boolean {
-  const code = errorCode(error);
-  return code === '23505' || (code === 'SQLITE_CONSTRAINT' && error instanceof Error && /UNIQUE constraint/.test(error.message));
-}
+export const isUniqueViolation = (error: unknown) => violates(error, '23505', /UNIQUE constraint/);
+export const isForeignKeyViolation = (error: unknown) => violates(error, '23503', /FOREIGN KEY constraint/);
 
-export function isForeignKeyViolation(error: unknown): boolean {
+function violates(error: unknown, sqlState: string, message: RegExp): boolean {
   const code = errorCode(error);
-  return code === '23503' || (code === 'SQLITE_CONSTRAINT' && error instanceof Error && /FOREIGN KEY constraint/.test(error.message));
+  return code === sqlState || (code === 'SQLITE_CONSTRAINT' && error instanceof Error && message.test(error.message));
 }
 
 /** Reports that a user was deleted during their own request. */

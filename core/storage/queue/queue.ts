@@ -392,7 +392,7 @@ async function makeDue(
 }
 
 /** Like {@link selectUnlocked}, but only calls that haven't ended. */
-export function selectBatch(on: Knex, selected: Knex.QueryBuilder, limit: number): Knex.QueryBuilder {
+function selectBatch(on: Knex, selected: Knex.QueryBuilder, limit: number): Knex.QueryBuilder {
   return selectUnlocked(on, selected, limit).whereIn('state', unfinishedStates);
 }
 
