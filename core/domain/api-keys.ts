@@ -175,13 +175,7 @@ function describeReason({ reason, note }: Why): string | undefined {
   return [revokeReasons[reason], ...(note === undefined ? [] : [note])].join(': ');
 }
 
-function revokeFound(
-  ports: Ports,
-  actor: Actor,
-  apiKeys: readonly ApiKey[],
-  cancelQueuedCalls: CancelQueuedCalls,
-  why: Why,
-): Promise<string[]> {
+function revokeFound(ports: Ports, actor: Actor, apiKeys: readonly ApiKey[], cancelQueuedCalls: CancelQueuedCalls, why: Why) {
   const detail = describeReason(why);
   const events = apiKeys.map(({ id, name, eventScope }) => ({
     ...auditEvent(ports, actor, 'api-key.revoked', { kind: 'api-key', id, name }, eventScope),

@@ -144,13 +144,7 @@ export function consoleMethods(router: Router<State>, path: string): string[] {
   return (fixed.length > 0 ? fixed : matching).flatMap(({ methods }) => methods);
 }
 
-function inTurn<Result>(
-  turns: ConsoleTurns,
-  ctx: Context,
-  ports: Ports,
-  search: string | null,
-  work: (turn: Turn) => Promise<Result>,
-): Promise<Result | undefined> {
+function inTurn<Result>(turns: ConsoleTurns, ctx: Context, ports: Ports, search: string | null, work: (turn: Turn) => Promise<Result>) {
   const { id, data } = getSession(ctx);
   return turns.run({ user: data.user.id, session: id, search, isGone: () => ctx.res.destroyed }, async (turn, hasWaited) => {
     // While the request waited, the session may have ended, or its user may have been moved.

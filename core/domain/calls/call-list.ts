@@ -157,12 +157,7 @@ async function readChart(ports: Ports, viewer: Viewer, campaignIds: readonly str
   return { days: groupByDay(days, matching), countedBackTo };
 }
 
-async function readStoredCounts(
-  { stores }: Ports,
-  campaignIds: readonly string[],
-  days: readonly Day[],
-  before: Millis | null,
-): Promise<CountOfCampaign[]> {
+async function readStoredCounts({ stores }: Ports, campaignIds: readonly string[], days: readonly Day[], before: Millis | null) {
   const [campaignId = '', ...others] = campaignIds;
   const starts = days.map(({ from }) => from);
   if (others.length > 0) return stores.callList.summaryOfAll(campaignIds, starts, before);

@@ -124,12 +124,7 @@ function add(ports: Ports, actor: Actor, kind: DirectoryKind, name: string, owne
   return [entity, auditEvent(ports, actor, `${kind}.added`, { kind, ...entity }, owningScope)];
 }
 
-async function findManaged<Kind extends DirectoryKind>(
-  { stores }: Ports,
-  viewer: Caller['viewer'],
-  kind: Kind,
-  id: string,
-): Promise<Managed[Kind]> {
+async function findManaged<Kind extends DirectoryKind>({ stores }: Ports, viewer: Caller['viewer'], kind: Kind, id: string) {
   const managed = await stores.directory.find(kind, accessTo(kind, viewer), id);
   if (!managed) throw notFound(kind);
   return managed;

@@ -243,12 +243,7 @@ export async function previewDeletion(ports: Ports, viewer: Viewer, id: string, 
 
 const keyCursors = timeCursors('keys');
 
-export async function deleteUser(
-  ports: Ports,
-  { viewer, actor }: Caller,
-  { id }: Pick<User, 'id'>,
-  cancelQueuedCalls: CancelQueuedCalls,
-): Promise<{ apiKeys: number; sessions: number }> {
+export async function deleteUser(ports: Ports, { viewer, actor }: Caller, { id }: Pick<User, 'id'>, cancelQueuedCalls: CancelQueuedCalls) {
   const user = await findUser(ports, viewer, { id }, "You can't delete yourself. Ask another administrator to do it.");
   const event = userEvent(ports, actor, 'user.deleted', user);
   const options = { cancelQueuedCalls, at: ports.clock.now() };
@@ -293,12 +288,7 @@ export async function resetSecondFactor(ports: Ports, { viewer, actor }: Caller,
 }
 
 /** Gives a user a new password, and ends all of their sessions. Without a password, generates and returns a one-time password. */
-export async function resetPassword(
-  ports: Ports,
-  { viewer, actor }: Caller,
-  { id }: Pick<User, 'id'>,
-  password: string | null = null,
-): Promise<{ password: string | null }> {
+export async function resetPassword(ports: Ports, { viewer, actor }: Caller, { id }: Pick<User, 'id'>, password: string | null = null) {
   requirePasswordSignIn(ports);
   // Changing your own password requires the current one, so that someone who has taken over a session can't lock out its user.
   const refusal = "You can't reset your own password. Change it instead, which requires your current password.";
@@ -330,12 +320,7 @@ function toVisibility(viewer: Caller['viewer']): UserVisibility {
 }
 
 /** @param ifSelf refuses the viewer's own ID. This is checked first, because staff who have selected a tenancy can't find themselves in it */
-async function findUser(
-  ports: Ports,
-  viewer: Caller['viewer'],
-  { id }: Pick<User, 'id'>,
-  ifSelf: string | null = null,
-): Promise<ListedUser> {
+async function findUser(ports: Ports, viewer: Caller['viewer'], { id }: Pick<User, 'id'>, ifSelf: string | null = null) {
   const visibility = toVisibility(viewer);
   if (ifSelf !== null && viewer.userType !== 'operator' && id === viewer.id) throw new Problem('conflict', ifSelf);
   const user = await ports.stores.users.find(visibility, id);

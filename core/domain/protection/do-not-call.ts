@@ -13,7 +13,7 @@ import { auditEvent } from '../audit/audit.ts';
 import { type CampaignAccess, scopeFor } from '../directory/scope.ts';
 import { instant } from '../instant.ts';
 import type { Actor, Caller, DoNotCallEntry, ImportedNumber, ImportedNumbers, OwningScope } from '../model.ts';
-import { idCursors, invalidCursor, type Page, type PhonePosition, phoneCursors, readPage, type Total, toId, withTotal } from '../paging.ts';
+import { idCursors, invalidCursor, type Page, type PhonePosition, phoneCursors, readPage, toId, withTotal } from '../paging.ts';
 import type { Ports, ProtectionAccess } from '../ports.ts';
 import { invalidBody, invalidField, notFound, Problem } from '../problem.ts';
 import { isCountry, notACountry } from './numbers.ts';
@@ -64,12 +64,7 @@ async function findOwner(ports: Ports, viewer: Caller['viewer'], { accountId, pa
   return scope.owner;
 }
 
-export async function listNumbers(
-  ports: Ports,
-  access: CampaignAccess,
-  search: string,
-  cursor: string | null,
-): Promise<Page<DoNotCallEntry> & Total> {
+export async function listNumbers(ports: Ports, access: CampaignAccess, search: string, cursor: string | null) {
   const page = await findNumbers(ports, access, search, cursor);
   const prefix = search.trim() === '' ? '' : toPhonePrefix(search);
   return withTotal(page, cursor, async (max) =>
