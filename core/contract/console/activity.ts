@@ -12,15 +12,8 @@ export const auditActions = [
   ...(['password.changed', 'password.reset', 'api-key.created', 'api-key.limited', 'api-key.refused', 'api-key.revoked'] as const),
   ...(['partner.added', 'partner.changed', 'account.added', 'account.changed', 'campaign.added', 'campaign.changed'] as const),
   ...(['partner.deleted', 'account.deleted', 'campaign.deleted'] as const),
-  ...([
-    'contact.erased',
-    'contact.exported',
-    'list.exported',
-    'retention.run',
-    'backup.created',
-    'audit.pruned',
-    'clock.accepted',
-  ] as const),
+  ...(['contact.erased', 'contact.exported', 'list.exported'] as const),
+  ...(['retention.run', 'backup.created', 'audit.pruned', 'clock.accepted'] as const),
   ...(['do-not-call.added', 'do-not-call.imported', 'do-not-call.lifted', 'calling-hours.changed', 'numbers.changed'] as const),
   ...(['dialing.stopped', 'dialing.resumed', 'pace.changed', 'contact-limits.changed'] as const),
 ] as const;

@@ -9,8 +9,6 @@ import type { Ports, ProtectionAccess } from '../ports.ts';
 import { notFound, Problem } from '../problem.ts';
 import { findVisible } from '../protection/rules.ts';
 
-type Stopped = { stop: DialingStop; isNew: boolean; queuedCalls: number; withProvider: number };
-
 /**
  * Once this returns, no call of the scope leaves any core until dialing is resumed.
  *
@@ -21,7 +19,7 @@ export async function stopDialing(
   { viewer, actor }: Caller,
   { cancelQueuedCalls = false, ...input }: Omit<StopDialing, 'cancelQueuedCalls'> & { cancelQueuedCalls?: boolean | 'soon' | undefined },
   rest?: (ms: number) => Promise<void>,
-): Promise<Stopped> {
+) {
   const { scope, id = '', reason = null } = input;
   const target = scope === 'server' ? null : await findVisible(ports, viewer, { scope, id });
   if (target === null && !isOfService(viewer.userType))
@@ -63,7 +61,7 @@ async function findResumable(ports: Ports, viewer: Caller['viewer'], id: string)
 }
 
 /** Shows a stop and counts its calls, for those who may resume it: others see a stop of the whole partner, but not its calls. */
-export async function showStop(ports: Ports, viewer: Caller['viewer'], id: string): Promise<Omit<Stopped, 'isNew'>> {
+export async function showStop(ports: Ports, viewer: Caller['viewer'], id: string) {
   const stop = await findResumable(ports, viewer, id);
   return { stop, ...(await ports.stores.stops.count(stop)) };
 }
