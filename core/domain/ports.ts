@@ -242,7 +242,7 @@ export type Cancellation =
  * The three key-authenticated operations. The database decides each one, in a statement that starts after the request arrived: the one that
  * inserts or cancels a call also checks the key, its creator and the campaign. Concurrent requests share a statement.
  *
- * @throws Problem if nothing was placed or cancelled, or ResultUnknown
+ * @throws Problem, which means that nothing was placed or cancelled; ResultUnknown from `place` and `cancel`
  */
 export type CallStore = {
   place(request: KeyedRequest, call: NewCall): Promise<Placement>;
