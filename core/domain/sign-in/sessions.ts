@@ -36,16 +36,18 @@ import { checkPassword, countRecorded, oncePerHour, requirePasswordSignIn } from
  * Every change that a session makes is recorded with an audit event that names the session, and the transaction checks that it's still
  * there. So a request that was waiting when its session ended changes nothing.
  */
-type Stage = { allows: readonly (keyof ConsoleRoutes)[]; refusal: string };
-
-const passwordDue: Stage = {
-  allows: ['showSession', 'signOut', 'changePassword'],
-  refusal: 'You signed in with a one-time password. Choose your own password first.',
-};
-const secondFactorDue: Stage = {
-  allows: ['showSession', 'signOut', 'enrollSecondFactor', 'confirmSecondFactor'],
-  refusal: 'This server requires a second factor. Set it up first.',
-};
+const sessionStages = {
+  'half-open': { allows: ['enterCode'], refusal: 'Finish signing in first.' },
+  'password-due': {
+    allows: ['showSession', 'signOut', 'changePassword'],
+    refusal: 'You signed in with a one-time password. Choose your own password first.',
+  },
+  'second-factor-due': {
+    allows: ['showSession', 'signOut', 'enrollSecondFactor', 'confirmSecondFactor'],
+    refusal: 'This server requires a second factor. Set it up first.',
+  },
+  full: { allows: 'everything', refusal: '' },
+} as const satisfies Record<string, { allows: readonly (keyof ConsoleRoutes)[] | 'everything'; refusal: string }>;
 
 /** The changes of how a user signs in, as the audit log names them. */
 const signInChanges: readonly AuditAction[] = [
@@ -66,11 +68,18 @@ export const sessionLimits = {
   halfOpen: Duration.fromObject({ minutes: 10 }),
 };
 
-/** @throws Problem `forbidden` if what an open session has proved isn't enough for the route */
+/** The password comes before the second factor, because setting that up asks for a password that only the user knows. */
+export function stageOf(ports: Ports, session: Session): keyof typeof sessionStages {
+  if (session.halfOpenUntil !== null) return 'half-open';
+  if (session.passwordChangeDue) return 'password-due';
+  return isSecondFactorDue(ports, session) ? 'second-factor-due' : 'full';
+}
+
+/** @throws Problem `forbidden` if what the session has proved isn't enough for the route */
 export function requireStage(ports: Ports, session: Session, route: keyof ConsoleRoutes): void {
-  // The password comes first, because setting up a second factor asks for one that only the user knows.
-  const stage = session.passwordChangeDue ? passwordDue : isSecondFactorDue(ports, session) ? secondFactorDue : null;
-  if (stage && !stage.allows.includes(route)) throw new Problem('forbidden', stage.refusal);
+  const { allows, refusal } = sessionStages[stageOf(ports, session)];
+  const routes: readonly (keyof ConsoleRoutes)[] | 'everything' = allows;
+  if (routes !== 'everything' && !routes.includes(route)) throw new Problem('forbidden', refusal);
 }
 
 /** Users of an identity provider don't need a second factor here, because it has its own. */

@@ -10,7 +10,7 @@ import type { Actor, Digest, Proof, Session, Viewer } from '../../domain/model.t
 import type { Ports } from '../../domain/ports.ts';
 import { Problem, unauthorized } from '../../domain/problem.ts';
 import { deviceLife, type KnownUser, makeDeviceToken, type Vouchers } from '../../domain/sign-in/devices.ts';
-import { endSession, resumeSession, sessionLimits, startSession, withTenancy } from '../../domain/sign-in/sessions.ts';
+import { endSession, resumeSession, sessionLimits, stageOf, startSession, withTenancy } from '../../domain/sign-in/sessions.ts';
 import { readBody } from './body.ts';
 import type { Context, HttpDeps, Middleware, State } from './context.ts';
 
@@ -44,7 +44,7 @@ export function session(app: Koa<State>, deps: HttpDeps): Middleware {
           const id = toDigest(sessionId);
           const data = await resume(id);
           if (!data) return undefined;
-          return data.halfOpenUntil !== null ? { halfOpen: { id, data } } : { signedIn: { id, data } };
+          return stageOf(ports, data) === 'half-open' ? { halfOpen: { id, data } } : { signedIn: { id, data } };
         },
         async set(sessionId: string, { proof }: SessionData, _maxAge: unknown, { ctx }: { ctx?: Context }) {
           if (proof && ctx) ctx.state.started = await startSession(ports, toDigest(sessionId), proof, deps.getClientAddress(ctx));
