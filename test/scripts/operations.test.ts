@@ -100,7 +100,11 @@ const results: Record<string, readonly (readonly [script: string, output: RegExp
     [metric('callkey_certificate_expires_timestamp_seconds'), /seconds 1\.?\d+/],
     ["sed -i '/^TLS_/d' /etc/callkey/environment && systemctl restart callkey && echo ok", /ok/],
   ],
-  'postgresql: PostgreSQL': [['callkey-service --json check', /"ok":true/]],
+  'postgresql: PostgreSQL': [
+    ['callkey-service --json check', /"ok":true/],
+    // Nor is it the password if the address has none.
+    ['PGPASSWORD=$(cat /etc/callkey/database-url) psql --host=127.0.0.1 --username=callkey 2>&1 || true', /authentication failed/],
+  ],
   'secrets: Secrets': [
     ['tr "\\0" "\\n" < /proc/$(systemctl show --property=MainPID --value callkey)/environ', /^DIALER_SECRETS_FILE=\/run\//m],
   ],
@@ -165,7 +169,14 @@ const runs: Record<string, readonly string[]> = {
   ],
   'on PostgreSQL': [...installation, 'postgresql: PostgreSQL', ...rest, 'pgbouncer: PgBouncer', 'watch: Check', 'install: Uninstall'],
   'on PostgreSQL with two roles and its Unix socket': [
-    ...[...installation, 'postgresql: Two roles', 'postgresql: PostgreSQL 2', 'backup-and-restore: Backup and restore', 'watch: Check'],
+    ...[
+      ...installation,
+      'postgresql: Two roles',
+      'postgresql: PostgreSQL 2',
+      'postgresql: PostgreSQL',
+      'backup-and-restore: Backup and restore',
+      'watch: Check',
+    ],
   ],
 };
 
