@@ -1,9 +1,12 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect } from 'chai';
+import pg from 'pg';
 import { databaseErrorText } from '../../core/storage/engine/errors.ts';
 import { openPostgres } from '../../core/storage/engine/postgres/postgres.ts';
 import { normalizeUrl, parseAddresses } from '../../core/storage/engine/postgres/postgres-address.ts';
+import { emptyDatabase, itOnPostgres } from '../support/databases.ts';
 
 describe('a PostgreSQL address with several hosts', () => {
   it('is split into one address per host', () => {
@@ -68,6 +71,18 @@ describe('the address of a PostgreSQL database', () => {
 });
 
 describe('a PostgreSQL connection', () => {
+  itOnPostgres("doesn't begin with a statement after whose failure it would stay open", async () => {
+    const url = new URL(await emptyDatabase('postgres'));
+    const username = `plain_${randomBytes(4).toString('hex')}`;
+    const client = new pg.Client(url.href);
+    await client.connect();
+    await client.query(`CREATE ROLE ${username} LOGIN PASSWORD 'x'; REVOKE EXECUTE ON FUNCTION version() FROM PUBLIC`);
+    await client.end();
+    const database = openPostgres(Object.assign(url, { username, password: 'x' }).href);
+    const rows = await database.query('SELECT 1 AS one').finally(() => database.close());
+    expect(rows).to.deep.equal([{ one: 1 }]);
+  });
+
   it('is closed if the server requires a password and none is set', async () => {
     const request = Buffer.concat([Buffer.from('R\0\0\0\x17\0\0\0\x0a', 'latin1'), Buffer.from('SCRAM-SHA-256\0\0')]);
     const server = createServer((socket) => {

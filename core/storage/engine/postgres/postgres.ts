@@ -146,6 +146,8 @@ function openPool(
   const pool = knex({
     ...more,
     client,
+    // Otherwise, knex asks for it, and leaves the connection open if that fails.
+    version: '15',
     connection: {
       connectionString,
       types,
