@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { copyFileSync, existsSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import pg from 'pg';
@@ -84,13 +84,18 @@ describe('admin backup', () => {
     expect(stderr).to.contain('The copy is damaged: CHECK constraint failed in clock');
   });
 
-  it('never overwrites a file', async () => {
+  it('never overwrites a file, or a link that leads nowhere', async () => {
     const database = await freshDatabase('sqlite');
     await runScript('core/admin.ts', ['migrate'], { env: { DATABASE_URL: database } });
     const file = join(freshDirectory(), 'there-already');
     writeFileSync(file, 'precious');
-    const { code } = await runScript('core/admin.ts', ['backup', file], { env: { DATABASE_URL: database } });
-    expect({ code, bytes: statSync(file).size }).to.deep.equal({ code: 4, bytes: 8 });
+    const link = join(dirname(file), 'link');
+    symlinkSync('nowhere', link);
+    for (const path of [file, link]) {
+      const { code, stderr } = await runScript('core/admin.ts', ['backup', path], { env: { DATABASE_URL: database } });
+      expect([code, stderr]).to.deep.equal([4, `error: The file ${path} already exists. Choose another name, or move the file.\n`]);
+    }
+    expect(statSync(file).size).to.equal(8);
   });
 
   describe('of a PostgreSQL database', () => {

@@ -117,9 +117,12 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
       await expectRefusal(startCoreHere(`sqlite:${file}`), 'DATABASE_URL', file, "isn't a SQLite database");
     });
 
-    it('that is a folder', async () => {
+    it('that is a folder, a pipe or a device', async () => {
       const folder = freshDirectory();
       await expectRefusal(startCoreHere(`sqlite:${folder}`), 'DATABASE_URL', folder, 'it is a folder');
+      execFileSync('mkfifo', [join(folder, 'pipe')]);
+      for (const path of [join(folder, 'pipe'), '/dev/null'])
+        expectRefusedProcess(failToStart({ DATABASE_URL: `sqlite:${path}` }), 'DATABASE_URL', path, "it isn't a regular file");
     });
 
     it('whose parent is a file', async () => {

@@ -7,6 +7,7 @@ import {
   copyFileSync,
   createWriteStream,
   existsSync,
+  lstatSync,
   openSync,
   readdirSync,
   rmSync,
@@ -140,7 +141,8 @@ async function record({ storage, ports, caller: { actor } }: AdminContext, file:
 }
 
 function refuseExisting(file: string): void {
-  if (existsSync(file)) throw new Problem('conflict', `The file ${file} already exists. Choose another name, or move the file.`);
+  if (!lstatSync(file, { throwIfNoEntry: false })) return;
+  throw new Problem('conflict', `The file ${file} already exists. Choose another name, or move the file.`);
 }
 
 function createFile(file: string): void {

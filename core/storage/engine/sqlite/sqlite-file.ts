@@ -10,6 +10,7 @@ import {
   readFileSync,
   readSync,
   realpathSync,
+  type Stats,
   statSync,
   writeFileSync,
 } from 'node:fs';
@@ -22,11 +23,19 @@ export function makeFile(filename: string): void {
   try {
     mkdirSync(dirname(filename), { recursive: true, mode: 0o700 });
     // Don't open an existing file, because closing it would drop this process's locks on it.
-    if (statSync(filename, { throwIfNoEntry: false })?.isFile()) requireWritable(filename);
+    const found = statSync(filename, { throwIfNoEntry: false });
+    if (found) refuseSpecial(found);
+    if (found?.isFile()) requireWritable(filename);
     else closeSync(openSync(filename, 'a', 0o600));
   } catch (error) {
     throw cannotOpenError(filename, error);
   }
+}
+
+/** Refuses pipes, devices and sockets, because opening one could hang. */
+function refuseSpecial(found: Stats): void {
+  if (found.isFile() || found.isDirectory()) return;
+  throw new UnusableDatabase('SQLITE_CANTOPEN', "it isn't a regular file", 'Use the path of a file.');
 }
 
 /** Checks that SQLite can write to the file and to its folder, which contains the WAL. @throws Error of the file system */
@@ -38,7 +47,7 @@ export function requireWritable(filename: string): void {
 /** Checks that the file exists. @throws Problem `not-found` or `unavailable` */
 export function requireFile(filename: string): void {
   try {
-    statSync(filename);
+    refuseSpecial(statSync(filename));
   } catch (error) {
     if (errorCode(error) !== 'ENOENT') throw cannotOpenError(filename, error);
     throw new Problem(
