@@ -51,6 +51,11 @@ export type Runner = {
   withoutDatabase<Input extends unknown[]>(run: Run<Settings, Input>): (...input: Input) => Promise<void>;
 };
 
+/** The ID in all examples. */
+export const exampleId = '01a20138-3d19-7da7-9907-3a9fb48fa32a';
+export const exampleAccount = `--account ${exampleId}`;
+export const examplePartner = `--partner ${exampleId}`;
+
 /** Adds examples to a command's help. Each example is given without the program's name. */
 export function withExamples(command: Command, ...examples: readonly string[]): Command {
   return command.addHelpText('after', `\nExamples:\n${examples.map((example) => `  ${adminName} ${example}`).join('\n')}`);

@@ -8,8 +8,8 @@ import { listStops, resumeDialing, stopDialing } from '../domain/calls/stops.ts'
 import type { DialingStop } from '../domain/model.ts';
 import { Problem } from '../domain/problem.ts';
 import { setContactLimits, setPace, showContactLimits, showPace } from '../domain/protection/rules.ts';
-import { type AdminContext, oneLine, parseInput, type Runner, table, toNumber, withExamples } from './command-line.ts';
-import { exampleAccount, findScope, type ScopeOptions, toReference, withScope } from './rules.ts';
+import { type AdminContext, exampleAccount, oneLine, parseInput, type Runner, table, toNumber, withExamples } from './command-line.ts';
+import { findScope, type ScopeOptions, toReference, withScope } from './rules.ts';
 
 type Options = ScopeOptions & { server?: boolean };
 

@@ -2,8 +2,8 @@ import { type Command, Option } from 'commander';
 import { type OptOutScope, optOutScopes, type ProtectionScope, protectionScopes } from '#contract/protection/protection.ts';
 import { createAccount, createCampaign, createPartner, deleteManaged } from '../domain/directory/directory.ts';
 import { setOptOuts } from '../domain/protection/rules.ts';
-import { type AdminContext, nameSchema, parseInput, type Runner, shortName, table, withExamples } from './command-line.ts';
-import { exampleId, findScope } from './rules.ts';
+import { type AdminContext, exampleId, nameSchema, parseInput, type Runner, shortName, table, withExamples } from './command-line.ts';
+import { findScope } from './rules.ts';
 
 /** @property empty what it can't have if it's to be deleted @property owner what it belongs to */
 const kinds: Record<ProtectionScope, { description: string; example: string; owner: 'partner' | 'account' | null; empty: string }> = {

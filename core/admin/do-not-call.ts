@@ -14,9 +14,19 @@ import type { Ports, ProtectionAccess } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { addNumbers, findNumbers, importNumbers, liftNumber, type NumberImportResult } from '../domain/protection/do-not-call.ts';
 import { isCountry, notACountry } from '../domain/protection/numbers.ts';
-import { type AdminContext, nameSchema, type Output, parseInput, type Runner, shortName, table, withExamples } from './command-line.ts';
+import {
+  type AdminContext,
+  exampleAccount,
+  nameSchema,
+  type Output,
+  parseInput,
+  type Runner,
+  shortName,
+  table,
+  withExamples,
+} from './command-line.ts';
 import { createSkippedLines, openInput } from './files.ts';
-import { exampleAccount, findScope, ownerKinds, type ScopeOptions, withScope } from './rules.ts';
+import { findScope, ownerKinds, type ScopeOptions, withScope } from './rules.ts';
 
 export function doNotCallCommands(program: Command, { withDatabase }: Runner): void {
   const list = program

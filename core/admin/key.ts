@@ -15,8 +15,18 @@ import type { ApiKey } from '../domain/model.ts';
 import { Problem } from '../domain/problem.ts';
 import { adminCommand } from '../program.ts';
 import { explainDatabaseError } from '../storage/engine/errors.ts';
-import { type AdminContext, oneLine, parseInput, type Runner, shortName, table, toNumber, withExamples } from './command-line.ts';
-import { exampleId } from './rules.ts';
+import {
+  type AdminContext,
+  exampleId,
+  oneLine,
+  parseInput,
+  type Runner,
+  shortName,
+  table,
+  toNumber,
+  withExamples,
+} from './command-line.ts';
+
 import { findUser } from './user.ts';
 
 export function keyCommands(program: Command, { withDatabase }: Runner): void {

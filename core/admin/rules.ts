@@ -8,13 +8,17 @@ import type { RuleScope } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { type Reference, setHours, setNumberRules, showHours, showNumberRules } from '../domain/protection/rules.ts';
-import { type AdminContext, oneLine, parseInput, type Runner, table, withExamples } from './command-line.ts';
+import {
+  type AdminContext,
+  exampleAccount,
+  examplePartner,
+  oneLine,
+  parseInput,
+  type Runner,
+  table,
+  withExamples,
+} from './command-line.ts';
 import { readJson } from './files.ts';
-
-/** The ID in all examples. */
-export const exampleId = '01a20138-3d19-7da7-9907-3a9fb48fa32a';
-export const exampleAccount = `--account ${exampleId}`;
-export const examplePartner = `--partner ${exampleId}`;
 
 export function callingHoursCommands(program: Command, { withDatabase }: Runner): void {
   const hours = program.command('calling-hours').description('manage calling hours: when people may be called, in their local time');

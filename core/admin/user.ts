@@ -20,8 +20,18 @@ import type { DeletionImpact, ListedUser, User } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { adminCommand } from '../program.ts';
-import { type AdminContext, nameSchema, type Output, parseInput, type Runner, shortName, table, withExamples } from './command-line.ts';
-import { exampleAccount, examplePartner } from './rules.ts';
+import {
+  type AdminContext,
+  exampleAccount,
+  examplePartner,
+  nameSchema,
+  type Output,
+  parseInput,
+  type Runner,
+  shortName,
+  table,
+  withExamples,
+} from './command-line.ts';
 
 export function userCommands(program: Command, { withDatabase }: Runner): void {
   const user = program.command('user').description('manage users, who sign in to the console');

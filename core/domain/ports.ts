@@ -422,7 +422,7 @@ export type DoNotCallStore = {
     now: Millis,
     event: AuditEvent,
   ): Promise<number>;
-  /** @returns false if there's no such entry */
+  /** @returns false if the entry doesn't exist */
   lift(id: string, event: AuditEvent): Promise<boolean>;
   /** Returns a number's entries on all do-not-call lists, including those that have ended. */
   entriesFor(phone: string): Promise<DoNotCallEntry[]>;
@@ -446,7 +446,7 @@ export type DoNotCallStore = {
 export type RuleStore = {
   findScope(access: ProtectionAccess, kind: ProtectionScope, id: string): Promise<RuleScope | null>;
   findRules(scopeId: string): Promise<ScopeRules>;
-  /** Null if there's no such campaign. */
+  /** Null if the campaign doesn't exist. */
   campaignRules(campaignId: string): Promise<CampaignRules | null>;
   /** Replaces the given rules, unless the check throws. They can't change between the two. */
   setRules(scope: RuleScope, change: Partial<ScopeRules>, event: AuditEvent, check: CheckRules): Promise<void>;

@@ -37,7 +37,8 @@ const noUsersWarning = `there are no users, so no one can sign in: create one wi
 const plainHttpWarning =
   'plain HTTP on a non-loopback address: API keys and passwords can be read on the network. Set TLS_CERT_FILE and TLS_KEY_FILE, or allow only a TLS proxy to reach this port';
 
-const newDatabaseWarning = 'this is a new, empty database, next to another one. If you expected to find your data, check DATABASE_URL';
+const newDatabaseWarning =
+  'this is a new, empty database, and there may be others next to it. If you expected to find your data, check DATABASE_URL';
 
 const fewFilesWarning =
   'this process may open so few files that it accepts fewer connections. Raise the limit: LimitNOFILE in systemd, --ulimit nofile in Docker, or ulimit -n';
@@ -157,7 +158,7 @@ export async function startCore(
     const neighbors = isNew ? await findNeighbors(storage.database, config.database) : [];
     if (neighbors.length > 0) log.warn({ neighbors }, newDatabaseWarning);
     // Create the user last, because if the start failed after this, the one-time password would be lost.
-    const firstUser = await createFirstUser(ports);
+    const firstUser = isNew ? await createFirstUser(ports) : null;
     if (isNew && !config.passwordSignIn) log.warn(noUsersWarning);
     const housekeeping = startHousekeeping(ports, config.retentionDays, clockWatch, log);
     signals.on('do-not-call added', housekeeping.blockDoNotCall).on('rules changed', housekeeping.makeHeldDue);

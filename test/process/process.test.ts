@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, openSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, openSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -132,6 +132,14 @@ describe('the core process', () => {
       expect(await start(other)).to.deep.equal([]);
     }),
   );
+
+  it('starts in a folder that its user may not list (needs another user than root)', async function () {
+    if (process.getuid?.() === 0) skip(this, 'root may list every folder');
+    const directory = freshDirectory();
+    chmodSync(directory, 0o300);
+    const core = await startCoreHere(`sqlite:${directory}/callkey.db`).finally(() => chmodSync(directory, 0o700));
+    await core.close();
+  });
 
   it('creates the default database in the data folder, with a session secret, both for its own user only, and keeps sessions across a restart', async () => {
     const directory = freshDirectory();

@@ -13,51 +13,22 @@ import {
 } from '../../core/storage/engine/errors.ts';
 
 const failure = (code: string, message = 'x') => Object.assign(new Error(message), { code });
+const postgresOutages = ['08006', '28P01', '3D000', '40001', '53300', '55P03', '57P01', '58030', '25006', '25P03', '25P04'];
 const codes = [
   ...['BUSY', 'LOCKED', 'FULL', 'IOERR', 'CANTOPEN', 'READONLY', 'NOMEM', 'CORRUPT', 'NOTADB', 'PROTOCOL', 'MISUSE'].map(
     (name) => `SQLITE_${name}`,
   ),
   ...['CONSTRAINT', 'MISMATCH', 'TOOBIG', 'RANGE', 'ERROR'].map((name) => `SQLITE_${name}`),
   ...['ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT', 'EPIPE', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOENT'],
-  ...[
-    '08006',
-    '28P01',
-    '3D000',
-    '40001',
-    '53300',
-    '55P03',
-    '57P01',
-    '58030',
-    '25006',
-    '25P03',
-    '25P04',
-    '25001',
-    '22001',
-    '23505',
-    '54000',
-    '42601',
-  ],
+  ...postgresOutages,
+  ...['25001', '22001', '23505', '54000', '42601'],
   ...['X08006', '080066', 'XSQLITE_BUSY', 'XECONNREFUSED', '5580', 'XSQLITE_RANGE', 'X2200', '220011', 'x2300', '99908'],
 ];
 const codesThat = (is: (error: unknown) => boolean) => codes.filter((code) => is(failure(code)));
 
 describe('classifying a database error', () => {
   it('recognizes an outage by the codes of SQLite, sockets and PostgreSQL', () => {
-    const outages = [
-      ...codes.slice(0, 11),
-      ...codes.slice(16, 24),
-      '08006',
-      '28P01',
-      '3D000',
-      '40001',
-      '53300',
-      '55P03',
-      '57P01',
-      '58030',
-      '25006',
-      '25P03',
-      '25P04',
-    ];
+    const outages = [...codes.slice(0, 11), ...codes.slice(16, 24), ...postgresOutages];
     expect(codesThat(isOutage)).to.deep.equal(outages);
   });
 

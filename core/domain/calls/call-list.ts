@@ -25,8 +25,8 @@ export async function listCalls(ports: Ports, viewer: Viewer, query: CallQuery, 
 
 /**
  * Adds the calls to the first page of a search whose request ID or number is exactly what's searched for, because the search may take long to
- * reach them. They come last, because they're older, and aren't repeated on later pages, which look for what was there at the first: a
- * minute before it, because the cores' clocks may differ.
+ * reach them. They come last, because they're older. Later pages omit them: each looks for the calls that the first page has added. A number's
+ * calls of the last minute aren't added, because the cores' clocks may differ.
  */
 async function withExactMatches(
   { stores }: Ports,

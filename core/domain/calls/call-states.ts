@@ -96,7 +96,7 @@ export type CallEvent = Transition['event'];
 /** The stages that an event can move a call to, except those that the provider chooses. */
 type After<Event extends CallEvent> = Exclude<Extract<Transition, { event: Event }>['to'], readonly OutcomeState[]>;
 
-/** Returns the stage that an event moves a call to. @throws Error if the table has no such transition */
+/** Returns the stage that an event moves a call to. @throws Error if the event can't happen at that stage */
 export function stageAfter<Event extends Exclude<CallEvent, 'outcome'>>(event: Event, from: Stage): After<Event>;
 export function stageAfter(event: Exclude<CallEvent, 'outcome'>, from: Stage): Stage {
   const transition = transitionsFor(event).find((row) => row.from.includes(from));

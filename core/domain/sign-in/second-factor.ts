@@ -7,7 +7,7 @@ import { invalidField, Problem } from '../problem.ts';
 import { checkPassword, countCode, forgetWrongCodes, ownSessions, requirePasswordSignIn } from './throttle.ts';
 
 const recoveryCodes = 10;
-/** That is, 50 bits. */
+/** Each has 5 bits, so that a code has 50. */
 const recoveryLetters = 10;
 
 /** Generates a secret for the user's app. It takes effect once {@link confirmSecondFactor} has received a code. */

@@ -194,7 +194,7 @@ export function rememberDevice(ctx: Context, ports: Ports, user: KnownUser): voi
   ctx.cookies.set(deviceCookie, makeDeviceToken(ports, user), options);
 }
 
-/** There's no device if its cookie doesn't have a valid signature. */
+/** Omits the device if its cookie doesn't have a valid signature. */
 export function readVouchers(ctx: Context): Vouchers {
   return { session: isSignedIn(ctx) ? getSession(ctx) : null, device: ctx.cookies.get(deviceCookie, { signed: true }) };
 }

@@ -57,17 +57,19 @@ export function callListStore({ lists: database, background }: Lanes): CallListS
         { sql: `first_attempt_at < ? AND (SELECT count(*) FROM found) <= ${mostOfNumber}`, values: [before] },
         others,
       );
-      const number = ofNumber(kind, scope, toPhonePrefix(filter.search));
+      const phone = toPhonePrefix(filter.search);
+      const number = phone === null ? null : ofNumber(kind, scope, phone);
       const pages = await Promise.all(
         lanesIn(database, scope).flatMap(({ query }) => [
           query<ListedRow>(pageSql(withRequestId, limit), withRequestId.values),
-          query<ListedRow>(
-            `WITH found AS MATERIALIZED (SELECT * FROM calls WHERE ${number.sql} LIMIT ${mostOfNumber + 1}) ${pageSql(withNumber, limit, 'found')}`,
-            [...number.values, ...withNumber.values],
-          ),
+          number &&
+            query<ListedRow>(
+              `WITH found AS MATERIALIZED (SELECT * FROM calls WHERE ${number.sql} LIMIT ${mostOfNumber + 1}) ${pageSql(withNumber, limit, 'found')}`,
+              [...number.values, ...withNumber.values],
+            ),
         ]),
       );
-      const rows = new Map(pages.flat().map((row) => [row.contact_id, row]));
+      const rows = new Map(pages.flatMap((page) => page ?? []).map((row) => [row.contact_id, row]));
       return withNames(read, visibility, newestOf([...rows.values()], limit));
     },
 
@@ -246,7 +248,7 @@ function containing(kind: Dialect, search: string): Condition {
 const mostOfNumber = 1_000;
 
 /** Builds the condition for the calls of a number in a scope's accounts that were handed off, which have an index (`calls_of_number`). */
-function ofNumber(kind: Dialect, scope: CallScope, phone: string | null): Condition {
+function ofNumber(kind: Dialect, scope: CallScope, phone: string): Condition {
   return both(
     { sql: 'phone = ? AND handoff IS NOT NULL', values: [phone] },
     scope.kind === 'all' ? null : oneSelected(kind, 'account_id', 's.account_id', campaignsIn(scope)),

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { type Millis, oneDay, oneMinute } from '../../domain/instant.ts';
 import type { ScopeContactLimits } from '../../domain/model.ts';
 import { inCallLanes } from '../engine/call-lanes.ts';
-import { both, oneOf } from '../engine/conditions.ts';
+import { both, never, oneOf } from '../engine/conditions.ts';
 import type { Lane } from '../engine/database.ts';
 import { isAt } from '../queue/call-stages.ts';
 import { isOwnedBy } from '../queue/queue.ts';
@@ -22,7 +22,8 @@ export type Contact = { limits: ScopeContactLimits; phone: string };
 const ownerId = ({ limits: { counts } }: Contact) => counts.accountId ?? counts.partnerId;
 
 /** Names the calls that count together: an account's calls to a number or, if the limits say so, those of all accounts of its partner. */
-export const contactKey = (contact: Contact) => `${ownerId(contact)} ${contact.phone}`;
+export const contactKey = (contact: Contact) => toKey(ownerId(contact), contact.phone);
+const toKey = (owner: string, phone: string) => `${owner} ${phone}`;
 
 /**
  * Reads when numbers were called, as far back as the longest of the limits.
@@ -41,8 +42,9 @@ export async function readContacts(
   const latest = now - 1;
   const since = now - Math.max(...contacts.flatMap(({ limits: { limits } }) => [limits.days * oneDay, limits.minutesBetween * oneMinute]));
   const selects = Array.from(Map.groupBy(contacts, ownerId), ([owner, counted]) => {
-    const isOfOwner = counted.slice(0, 1).map(({ limits }) => isOwnedBy(limits.counts));
-    const calls = both(oneOf('phone', [...new Set(counted.map(({ phone }) => phone))]), ...isOfOwner);
+    const [first] = counted;
+    const phones = [...new Set(counted.map(({ phone }) => phone))];
+    const calls = both(oneOf('phone', phones), first ? isOwnedBy(first.limits.counts) : never);
     return {
       sql: `SELECT CAST(? AS text) AS owner, phone, ${handedOffAt} AS at FROM calls
         WHERE ${calls.sql} AND handoff IS NOT NULL AND ${wasHandedOff} AND ${handedOffAt} > ?`,
@@ -57,6 +59,6 @@ export async function readContacts(
     ),
   );
   const latestFirst = rows.flat().toSorted((a, b) => b.at - a.at);
-  const byKey = Map.groupBy(latestFirst, ({ owner, phone }) => `${owner} ${phone}`);
+  const byKey = Map.groupBy(latestFirst, ({ owner, phone }) => toKey(owner, phone));
   return new Map(Array.from(byKey, ([key, found]) => [key, found.map(({ at }) => at)]));
 }

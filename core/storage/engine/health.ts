@@ -1,4 +1,4 @@
-import { readdirSync, statfsSync } from 'node:fs';
+import { type Dirent, readdirSync, statfsSync } from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
 import { type StopScope, stopScopes } from '#contract/protection/dialing.ts';
 import type { Millis } from '../../domain/instant.ts';
@@ -42,8 +42,17 @@ export async function findNeighbors(database: Lane, location: DatabaseLocation):
   const [folder, own] = [dirname(location.filename), basename(location.filename)];
   // Compare only names. Closing a file, even one that was only read, would drop all locks that SQLite holds on it in this process
   // (https://sqlite.org/howtocorrupt.html).
-  const files = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile() && entry.name !== own);
+  const files = listFolder(folder).filter((entry) => entry.isFile() && entry.name !== own);
   return files.filter(({ name }) => extname(name) === extname(own)).map(({ name }) => join(folder, name));
+}
+
+/** Returns nothing if this user may create files in the folder, but not list it. */
+function listFolder(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    return [];
+  }
 }
 
 /** In bytes: the space that the next batches and their checkpoint need. With less, a write may fail at any time. */

@@ -28,7 +28,7 @@ export function useAction() {
     clearError: () => setFailure(null),
     /** Replaces why the last run failed, once that's known better. */
     fail: (reason: Failure) => setFailure(reason),
-    /** Runs the action, unless it's running. @param onDoneUnmounted receives the value instead if the component was unmounted meanwhile */
+    /** Does nothing while the action is running. @param onDoneUnmounted is called instead of `onDone` if the component is gone by then */
     async run<Value>(act: () => Promise<Result<Value>>, onDone?: Done<Value>, onDoneUnmounted?: Done<Value>): Promise<void> {
       if (isRunning.current) return;
       isRunning.current = true;

@@ -243,7 +243,7 @@ export function describePlace({ scope, target }: Place): string {
   return target ? `the ${scope} ${target.name}` : 'the whole server';
 }
 
-/** @returns null if there is no limit */
+/** @returns null if nothing is limited */
 export function describePace({ perSecond, liveCalls }: Pace): string | null {
   const parts = [
     ...(perSecond === null ? [] : [`${formatNumber(perSecond)} a second`]),

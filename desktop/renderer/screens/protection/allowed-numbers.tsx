@@ -13,7 +13,7 @@ import { describeCountries, readCountries } from '../../state/protection.ts';
 import { chosenTenancy, Outdated, RulesHead, saveRules, type TabProps, withName } from './tenancy.tsx';
 
 export function AllowedNumbers({ title, own, canChange, filters, onChange, tabs, actions }: TabProps) {
-  // A campaign has no such rules.
+  // Campaigns don't have these rules.
   const { kind, id, ...rest } = chosenTenancy(own, filters.scope.startsWith('campaign/') ? { ...filters, scope: '' } : filters);
   const list = useList<NumbersView>({
     key: `numbers/${kind}/${id}`,
