@@ -2,7 +2,6 @@ import { globSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, 
 import fs from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import { dirname, join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { CallkeyError } from '../../cli/client/errors.ts';
 import { diskError, diskReason, inTurn, listIfExists, readIfExists, writeDurably } from '../../cli/state/durable-file.ts';
@@ -12,7 +11,9 @@ import { freshDirectory } from '../support/databases.ts';
 import { openFilesIn } from '../support/hooks.ts';
 import { sharedIntegrator } from '../support/integrator.ts';
 import { skip } from '../support/suites.ts';
+
 import { somePhone } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
 
 const failure = (code: string) => Object.assign(new Error('x'), { code });
 const rejection = (doing: Promise<unknown>): Promise<unknown> =>
@@ -58,28 +59,37 @@ describe('commands that take turns', () => {
   it("don't change a file at the same time, even if several of them want to replace the lock of a killed one", async () => {
     const path = join(freshDirectory(), 'file');
     writeFileSync(`${path}.lock`, '');
-    const { rm } = fs;
+    const { rm, stat } = fs;
+    const looks = new Map<string, number>();
+    const countLooks = (file: string) => looks.get(file) ?? 0;
     const entered = Promise.withResolvers<void>();
-    let deletions = 0;
-    // The first deletion takes so long that the second command also decides to delete the lock, but it does so only after the first command
-    // has created its own.
+    let [deletions, changing, ended, most] = [0, 0, 0, 0];
+    fs.stat = ((...input: Parameters<typeof stat>) => {
+      looks.set(String(input[0]), countLooks(String(input[0])) + 1);
+      return stat(...input);
+    }) as typeof stat;
+    // The first deletion lasts until the second command wants to delete the lock, too. That one's, if any, begins once the first command has
+    // created its own lock.
     fs.rm = async (file, options) => {
-      if (file === `${path}.lock`) await [setTimeout(50), entered.promise][deletions++];
+      if (file === `${path}.lock` && ++deletions === 1) await until(() => deletions > 1 || countLooks(`${path}.lock.lock`) > 0);
+      else if (file === `${path}.lock` && deletions === 2) await entered.promise;
       await rm(file, options);
     };
     syncBuiltinESMExports();
-    let [changing, most] = [0, 0];
     const change = async () => {
       most = Math.max(most, ++changing);
       entered.resolve();
-      await setTimeout(100);
+      const before = countLooks(`${path}.lock`);
+      // The other command either waits for this one, or has begun as well, or has ended.
+      await until(() => changing > 1 || ended > 0 || countLooks(`${path}.lock`) > before + 2);
       changing--;
+      ended++;
     };
     try {
       await Promise.all([inTurn(path, change), inTurn(path, change)]);
       expect([most, readdirSync(dirname(path))]).to.deep.equal([1, []]);
     } finally {
-      fs.rm = rm;
+      Object.assign(fs, { rm, stat });
       syncBuiltinESMExports();
     }
   });
