@@ -128,7 +128,7 @@ async function main(): Promise<void> {
     passwords: argon2Passwords(systemRandomness),
     signal: stopping.signal,
   };
-  const starting = startCore(config, loadSessionSecrets(config, systemRandomness), outside);
+  const starting = startCore(config, () => loadSessionSecrets(config, systemRandomness), outside);
 
   async function stop(): Promise<void> {
     stopping.abort();

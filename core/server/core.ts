@@ -69,11 +69,12 @@ type Signals = EventEmitter<{
 /**
  * Starts a core: updates the schema, creates the first user if necessary, and opens the listeners.
  *
+ * @param loadSessionSecrets called once the database can be used, so that a failed start doesn't leave a secret behind
  * @param outside.signal cancels the start while this core or another one is migrating the schema
  */
 export async function startCore(
   config: Config,
-  sessionSecrets: readonly string[],
+  loadSessionSecrets: () => readonly string[],
   outside: { log: Logger; clock: Clock; randomness: Randomness; passwords: Passwords; signal?: AbortSignal },
 ): Promise<Core> {
   const { log, clock, randomness, passwords } = outside;
@@ -101,6 +102,7 @@ export async function startCore(
     if (config.database.kind === 'sqlite') log.info({ file: config.database.filename }, 'SQLite database opened');
     for (const risk of risks) log.error(risk);
 
+    const sessionSecrets = loadSessionSecrets();
     const ports: Ports = {
       clock,
       randomness,

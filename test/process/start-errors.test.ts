@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
@@ -117,12 +117,15 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
       await expectRefusal(startCoreHere(`sqlite:${file}`), 'DATABASE_URL', file, "isn't a SQLite database");
     });
 
-    it('that is a folder, a pipe or a device', async () => {
+    it('that is a folder, a pipe or a device, next to which no session secret is left', async () => {
       const folder = freshDirectory();
       await expectRefusal(startCoreHere(`sqlite:${folder}`), 'DATABASE_URL', folder, 'it is a folder');
       execFileSync('mkfifo', [join(folder, 'pipe')]);
+      // Only root may write next to the device.
       for (const path of [join(folder, 'pipe'), '/dev/null'])
         expectRefusedProcess(failToStart({ DATABASE_URL: `sqlite:${path}` }), 'DATABASE_URL', path, "it isn't a regular file");
+      expect(readdirSync(folder)).to.deep.equal(['pipe']);
+      expect(existsSync('/dev/null.session-secret')).to.equal(false);
     });
 
     it('whose parent is a file', async () => {

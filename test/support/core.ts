@@ -63,7 +63,7 @@ export async function startCoreHere(
       done();
     },
   });
-  const core = await startCore(config, config.sessionSecrets ?? [], {
+  const core = await startCore(config, () => config.sessionSecrets ?? [], {
     log: createLog(config.logLevel, lines),
     clock,
     randomness,
