@@ -73,7 +73,10 @@ export async function placeCall(ports: Ports, caller: KnownKeyCaller, campaignId
   }
 }
 
-/** Cancels a call that hasn't been dialed. A repeated request returns the result of the first one. */
+/**
+ * Cancels a call that hasn't been dialed. A repeated request returns the result of the first one. A cancel of an unknown call isn't
+ * remembered: if the request that places it arrives later, it's placed.
+ */
 export async function cancelCall(
   ports: Ports,
   caller: KnownKeyCaller,

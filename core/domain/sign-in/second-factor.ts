@@ -116,7 +116,8 @@ export async function finishSignIn(
 /**
  * Counts the attempt, then checks the code.
  *
- * @param use uses up the code, if possible in the transaction of the change that it allows. Returns false if it was already used
+ * @param use uses up the code (`useUp` in storage/users/second-factors.ts), if possible in the transaction of the change that it allows.
+ *   Returns false if it was already used
  * @param followsPassword whether the code finishes a sign-in
  * @returns false if the user has no second factor
  * @throws Problem `unauthorized` or `too-many-requests`

@@ -29,7 +29,10 @@ const counts = {
 const retainedSince = (on: Knex) =>
   `${getDialect(on) === 'postgres' ? 'greatest' : 'max'}(ended_at, coalesce(dialed_at, ended_at), coalesce(late_outcome_at, ended_at))`;
 
-/** The detail is the provider's free text, which may contain names and numbers. */
+/**
+ * The detail is the provider's free text, which may contain names and numbers. The row and its request ID stay, so an old request ID never
+ * places a second call.
+ */
 export const erasedColumns = { phone: null, name: null, time_zone: null, variables: null, detail: null };
 
 export function retentionStore(database: Lane): RetentionStore {

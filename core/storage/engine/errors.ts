@@ -112,7 +112,7 @@ const notOnAllNodes =
   "A node of the database hasn't confirmed the latest changes, and may use the previous state for a while. Once all nodes are back, repeat the request to make sure that the changes are in effect.";
 const tookTooLong = 'This took too long and was stopped. Narrow the search, or choose a smaller account or campaign.';
 
-/** Turns an outage into a problem that asks the caller to retry, and returns other errors unchanged. */
+/** Turns an outage into a problem that asks the caller to retry, and returns other errors unchanged, such as `ResultUnknown`. */
 export function toProblem(error: unknown): unknown {
   // Don't return 503, because it asks for the same request again. That would take just as long, and clients such as the console would
   // repeat it forever.
