@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, globSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,6 +7,7 @@ import { readConfig } from '../../core/server/start/config.ts';
 import { type ClonedMachine, cloneMachine } from '../support/cloned-machine.ts';
 import { buildWebConsole } from '../support/commands.ts';
 import { freshDirectory } from '../support/databases.ts';
+import { skip } from '../support/suites.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const docs = join(root, 'core', 'docs');
@@ -52,6 +53,9 @@ case "$1 $2" in
 esac
 `,
 };
+
+/** Programs that the pages expect on the reader's machine. */
+const programs = ['nginx', 'openssl', 'pgbouncer', 'curl', 'promtool', 'pg_createcluster'];
 
 /** What a block needs that its page expects the reader to have. */
 const preparations: Record<string, string> = {
@@ -197,6 +201,8 @@ describe('the pages about operations', () => {
       this.bail(true);
       let machine: ClonedMachine | undefined;
       before(async function () {
+        const missing = programs.find((program) => spawnSync('which', [program]).status !== 0);
+        if (missing !== undefined) skip(this, `${missing} isn't installed`);
         machine = await cloneMachine(this);
         const folder = await packages();
         // The machine's root user runs the page's commands at home.
