@@ -36,18 +36,6 @@ export function groupByLane<Item>(database: Lane, items: readonly Item[], campai
   return Map.groupBy(items, (item) => callLane(database, campaignOf(item)));
 }
 
-/** Returns a function that makes something for each lane the first time that it's needed. */
-export function perLane<Made>(make: (lane: Lane) => Made): (lane: Lane) => Made {
-  const made = new WeakMap<Lane, Made>();
-  return (lane) => {
-    const existing = made.get(lane);
-    if (existing !== undefined) return existing;
-    const created = make(lane);
-    made.set(lane, created);
-    return created;
-  };
-}
-
 /** Runs a step in each lane that has calls, at the same time. @throws the first error, after all steps have ended */
 export async function inCallLanes<Result>(database: Lane, step: (lane: Lane) => Promise<Result>): Promise<Result[]> {
   const results = await Promise.allSettled(callLanes(database).map(step));

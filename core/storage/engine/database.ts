@@ -74,6 +74,18 @@ export type Lane = {
  */
 export type Lanes = Readonly<Record<'keys' | 'console' | 'lists' | 'sign-in' | 'background', Lane>>;
 
+/** Returns a function that makes something for each lane the first time that it's needed. */
+export function perLane<Made>(make: (lane: Lane) => Made): (lane: Lane) => Made {
+  const made = new WeakMap<Lane, Made>();
+  return (lane) => {
+    const existing = made.get(lane);
+    if (existing !== undefined) return existing;
+    const created = make(lane);
+    made.set(lane, created);
+    return created;
+  };
+}
+
 /** All lanes, and by itself, the one for the console. Each opens its first connection when it's first used. */
 export type OpenedDatabase = Lane & {
   lanes: Lanes;

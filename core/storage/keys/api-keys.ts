@@ -6,8 +6,7 @@ import type { ApiKey, ApiKeyDetails, OwningScope, Place } from '../../domain/mod
 import type { ApiKeyStore, DaysLeft, RevokeOptions } from '../../domain/ports.ts';
 import { CallsNotCancelled, unauthorized } from '../../domain/problem.ts';
 import { recordAudit, recordAudits } from '../audit/audit.ts';
-import { perLane } from '../engine/call-lanes.ts';
-import { countRows, inChunks, type Lane, type Lanes, required } from '../engine/database.ts';
+import { countRows, inChunks, type Lane, type Lanes, perLane, required } from '../engine/database.ts';
 import { readSql } from '../engine/sql-file.ts';
 import type { ApiKeyRow, KeyUsageRow, UserRow } from '../engine/tables.ts';
 import { cancelForGood, cancelSoon, countQueued, type KeysWithCalls, keysHandingOff } from '../queue/queue.ts';
