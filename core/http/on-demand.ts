@@ -1,15 +1,14 @@
 import {
-  apiKeyHeader,
   type CancelledCallView,
   isRequestId,
   onDemandRoutes,
   type PlaceCall,
   type PlacedCallView,
-  replayedHeader,
   requestIdRule,
   validatePlaceCall,
 } from '#contract/calls/calls.ts';
 import { expiresSoon } from '#contract/expiry.ts';
+import { apiKeyHeader, replayedHeader } from '#contract/headers.ts';
 import { isKeyValue } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
 import type { Route } from '#contract/route.ts';
@@ -24,7 +23,7 @@ import { Problem } from '../domain/problem.ts';
 import { parseInTurn, readJsonBytes } from './middleware/body.ts';
 import type { Context, HttpDeps, Middleware } from './middleware/context.ts';
 import { badEncoding, jsonLine, quotaHeaders, refuse, write } from './middleware/every-request.ts';
-import { waitForStrangerTurn } from './middleware/turns.ts';
+import { waitForNetworkTurn } from './middleware/turns.ts';
 
 type Parameters = Readonly<Record<string, string>>;
 type Handler = (ctx: Context, ports: Ports, caller: KnownKeyCaller, parameters: Parameters) => Promise<void>;
@@ -63,7 +62,7 @@ export function onDemand({ ports, getClientAddress, refusals }: HttpDeps): Middl
     const keyValue = readKeyValue(ctx);
     const address = getClientAddress(ctx);
     if (keyValue === null) {
-      await waitForStrangerTurn(address);
+      await waitForNetworkTurn(address);
       return refuseKey(ctx, address);
     }
     const caller = { digest: toDigest(keyValue), address, deadline: performance.now() + deadlines.answer };

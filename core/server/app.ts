@@ -11,7 +11,7 @@ import {
   requireReadablePath,
 } from '../http/middleware/every-request.ts';
 import { session } from '../http/middleware/session.ts';
-import { strangersInTurn } from '../http/middleware/turns.ts';
+import { networksInTurn } from '../http/middleware/turns.ts';
 import { onDemand, onDemandMethods } from '../http/on-demand.ts';
 import { outcomeMethods, outcomes } from '../http/outcomes.ts';
 import { type WebConsole, webConsole, webConsoleMethods } from '../http/web-console.ts';
@@ -52,9 +52,10 @@ export function createApp(deps: AppDeps): Koa<State> {
   app.on('error', (err) => log.debug({ err }, 'response not delivered'));
 
   app
-    .use(everyRequest({ ...refusals, draining, onAnswered: countRequests(metrics.onRequest, log) }))
+    .use(everyRequest({ onNotServed: refusals.onNotServed, draining, onAnswered: countRequests(metrics.onRequest, log) }))
     .use(outsideConsole(onDemand(httpDeps)))
-    .use(strangersInTurn(httpDeps))
+    // Everything below waits for its network's turn, even a signed-in user's request, because its session isn't known yet.
+    .use(networksInTurn(httpDeps))
     .use(requireReadablePath)
     .use(outsideConsole(outcomes(ports, dialerSecrets)))
     .use(outsideConsole(webConsole(files)))

@@ -1,6 +1,6 @@
 import { mock } from 'node:test';
 import { expect } from 'chai';
-import { waitForParseTurn, waitForStrangerTurn } from '../../core/http/middleware/turns.ts';
+import { waitForNetworkTurn, waitForParseTurn } from '../../core/http/middleware/turns.ts';
 import { rejection, useStillClock } from '../support/call-store.ts';
 
 describe('turns to parse large bodies', () => {
@@ -36,7 +36,7 @@ describe('turns of requests without a key', () => {
   it('rotate between networks, so that a flood from one network delays only that network', async () => {
     const order: string[] = [];
     const flood = Array.from({ length: 9 }, (_, n) => `2001:db8::${n + 1}`);
-    await Promise.all([...flood, '192.0.2.1'].map((address) => waitForStrangerTurn(address).then(() => order.push(address))));
+    await Promise.all([...flood, '192.0.2.1'].map((address) => waitForNetworkTurn(address).then(() => order.push(address))));
     expect(order.indexOf('192.0.2.1')).to.equal(1);
   });
 });

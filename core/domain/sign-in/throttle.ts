@@ -261,6 +261,11 @@ export function toNetworks(address: string): string[] {
   return address.includes(':') ? toPrefixes(toGroups(address), [64, 56, 48]) : [address, ipv4Prefix(address, 3)];
 }
 
+/** Returns the first of `toNetworks`, without computing the others of an IPv4 address. */
+export function toNarrowestNetwork(address: string): string {
+  return address.includes(':') ? (toNetworks(address)[0] ?? '') : address;
+}
+
 /**
  * Returns a network of the size that an internet provider has. Without a counter, which could lock out many users, its addresses share turns
  * in the queue for passwords.

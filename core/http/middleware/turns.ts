@@ -1,6 +1,6 @@
 import { FairQueue } from '../../domain/fair-queue.ts';
 import { Problem } from '../../domain/problem.ts';
-import { toNetworks } from '../../domain/sign-in/throttle.ts';
+import { toNarrowestNetwork } from '../../domain/sign-in/throttle.ts';
 import type { HttpDeps, Middleware } from './context.ts';
 
 // Requests that wait for a later iteration of the event loop, because a flood of them must not fill an iteration. All other requests would
@@ -43,19 +43,19 @@ export async function waitForParseTurn(share: string): Promise<void> {
   throw new Problem('unavailable', 'Too many large requests are waiting. Try again shortly.', { retryAfter: 2 });
 }
 
-const waitAsStranger = inIterations(4, new FairQueue({}, setTimeout));
+const waitInNetwork = inIterations(4, new FairQueue({}, setTimeout));
 
 /**
  * Hundreds of connections whose requests are quickly refused each send the next one right after the response. Networks take turns, so that
  * those of one delay only each other.
  */
-export async function waitForStrangerTurn(address: string): Promise<void> {
-  await waitAsStranger(address.includes(':') ? (toNetworks(address)[0] ?? '') : address);
+export async function waitForNetworkTurn(address: string): Promise<void> {
+  await waitInNetwork(toNarrowestNetwork(address));
 }
 
-export function strangersInTurn({ getClientAddress }: Pick<HttpDeps, 'getClientAddress'>): Middleware {
+export function networksInTurn({ getClientAddress }: Pick<HttpDeps, 'getClientAddress'>): Middleware {
   return async (ctx, next) => {
-    await waitForStrangerTurn(getClientAddress(ctx));
+    await waitForNetworkTurn(getClientAddress(ctx));
     await next();
   };
 }

@@ -7,7 +7,7 @@ import type { ActiveKey, CampaignRules, Digest, KeyLimits, NewCall } from '../..
 import type { CallStore, Cancellation, KeyedRequest, Placement, Refusal } from '../../domain/ports.ts';
 import { Problem, ResultUnknown } from '../../domain/problem.ts';
 import { judge } from '../../domain/protection/judge.ts';
-import { toNetworks } from '../../domain/sign-in/throttle.ts';
+import { toNarrowestNetwork } from '../../domain/sign-in/throttle.ts';
 import { batched } from '../engine/batch.ts';
 import { callLane } from '../engine/call-lanes.ts';
 import { type BatchRows, type Lane, perLane, type Row, type Value } from '../engine/database.ts';
@@ -15,7 +15,7 @@ import { isSingleRowError, isUndone } from '../engine/errors.ts';
 import { readSql } from '../engine/sql-file.ts';
 import { authorization, type KnownLimits, keyByDigest, knownLimits, limitColumns } from '../keys/authorization.ts';
 import type { KeyUse } from '../keys/key-use.ts';
-import { type KnownLists, knownRules } from '../protection/known.ts';
+import { type KnownLists, type KnownRules, knownRules } from '../protection/known.ts';
 
 /** Observes the number of requests that shared a statement. */
 export type ObserveBatch = (operation: 'look up' | 'place' | 'cancel' | 'explain', size: number) => void;
@@ -253,14 +253,15 @@ type Placing = Judged & { call: NewCall; checked: Checked };
 /** A request with one of the call's two identifiers. @property phone empty unless the request places a call */
 type Naming = Judged & { name: string; phone: string };
 
-function batches(database: Lane, limitsByVersion: KnownLimits, rules: ReturnType<typeof knownRules>, onBatch: ObserveBatch) {
+function batches(database: Lane, limitsByVersion: KnownLimits, rules: KnownRules, onBatch: ObserveBatch) {
   const getShare = ({ digest }: { digest: string }) => digest;
   const batching = { size: database.batchSize, maxInFlight: database.maxInFlight, getShare, isSingleRowError };
   const observer = (operation: Parameters<ObserveBatch>[0]) => (size: number) => onBatch(operation, size);
   return {
     findActive: batched({
       ...batching,
-      getShare: getCallerNetwork,
+      // Networks take turns, and not keys, because a flood can use a different made-up key for each request.
+      getShare: ({ address }) => toNarrowestNetwork(address),
       run: keyFinder(database, limitsByVersion),
       observe: observer('look up'),
     }),
@@ -289,11 +290,6 @@ function batches(database: Lane, limitsByVersion: KnownLimits, rules: ReturnType
       };
     }),
   };
-}
-
-/** In the queue for lookups, networks take turns, and not keys, because a flood can use a different made-up key for each request. */
-function getCallerNetwork({ address }: { address: string }): string {
-  return address.includes(':') ? (toNetworks(address)[0] ?? '') : address;
 }
 
 /** Returns the size of a call. Counts only its variables, because everything else in it is short. */
