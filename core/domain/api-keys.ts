@@ -163,7 +163,7 @@ export async function revokeApiKeys(
   { ids, cancelQueuedCalls, ...why }: Why & { ids: readonly string[]; cancelQueuedCalls: CancelQueuedCalls },
 ): Promise<{ revoked: string[]; gone: string[] }> {
   const requestedIds = [...new Set(ids)];
-  const apiKeys = await ports.stores.apiKeys.findAll(scopeFor(viewer).apiKeys, requestedIds);
+  const apiKeys = await ports.stores.apiKeys.findOnAllNodes(scopeFor(viewer).apiKeys, requestedIds);
   const revoked = new Set(await revokeFound(ports, actor, apiKeys, cancelQueuedCalls, why));
   return { revoked: requestedIds.filter((id) => revoked.has(id)), gone: requestedIds.filter((id) => !revoked.has(id)) };
 }
@@ -270,7 +270,7 @@ function concurrentChange(): Problem {
 }
 
 async function findKeyToChange({ stores }: Ports, viewer: Caller['viewer'], id: string): Promise<ApiKey> {
-  const [apiKey] = await stores.apiKeys.findAll(scopeFor(viewer).apiKeys, [id]);
+  const [apiKey] = await stores.apiKeys.findOnAllNodes(scopeFor(viewer).apiKeys, [id]);
   if (!apiKey) throw notFound('API key');
   return apiKey;
 }

@@ -211,7 +211,6 @@ export const apiKeyRoutes = {
     answer: apiKeyDetailsSchema,
   }),
   showRevokedApiKey: route('GET', '/console/api-keys/:id/end', {
-    by: 'session',
     summary: 'Show who revoked an API key, when and why',
     answer: revokedApiKeySchema,
   }),

@@ -100,7 +100,6 @@ export const dialingRoutes = {
     answer: stopsSchema,
   }),
   showStop: route('GET', '/console/stops/:id', {
-    by: 'session',
     summary: 'Show a stop that you can resume, with how many calls wait for it',
     answer: stoppedDialingSchema,
     problems: ['forbidden'],

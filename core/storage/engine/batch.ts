@@ -89,7 +89,7 @@ export function batched<Input extends Timed, Output>(options: {
     try {
       const outputs = await options.run(inputs, () => send(batch));
       return async () => {
-        await options.confirm?.(inputs, outputs).catch(throwResultUnknown);
+        await options.confirm?.(inputs, outputs).catch(throwUnconfirmed);
         answer(requests, outputs);
       };
     } catch (error) {
@@ -203,7 +203,7 @@ function unknown(cause: unknown): ResultUnknown {
 }
 
 /** Turns an error into an unknown result, because it may be the check that failed, and not the change. */
-function throwResultUnknown(error: unknown): never {
+function throwUnconfirmed(error: unknown): never {
   throw error instanceof Problem ? error : unknown(error);
 }
 

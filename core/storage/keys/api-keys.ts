@@ -182,7 +182,7 @@ export function apiKeyStore({ console: database, lists, background }: Lanes): Ap
       return row ? toApiKey(row) : null;
     },
 
-    async findAll(visibility, ids) {
+    async findOnAllNodes(visibility, ids) {
       const rows = await selectKeys(visibility, keysById(read, 'api_keys', ids));
       await database.awaitNodes();
       return rows.map(toApiKey);
