@@ -80,6 +80,7 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
       if (confirm?.(request.body)) await confirmRequest(deps.ports, request.caller, readCode(request.body));
       const view = await handlers[name](request);
       if (view !== undefined) ctx.body = view;
+      // 204, if the route has no `answer` and no `status` of its own.
       ctx.status = ctx.state.isRepeated && repeated ? repeated : status;
     };
     const run: Middleware = async (ctx) => {

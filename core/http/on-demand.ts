@@ -20,7 +20,7 @@ import { deadlines } from '../domain/deadlines.ts';
 import type { ActiveKey, Digest, KnownKeyCaller } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import { parseInTurn, readJsonBytes } from './middleware/body.ts';
+import { dataOrThrow, parseInTurn, readJsonBytes } from './middleware/body.ts';
 import type { Context, HttpDeps, Middleware } from './middleware/context.ts';
 import { badEncoding, jsonLine, quotaHeaders, refuse, write } from './middleware/every-request.ts';
 import { waitForNetworkTurn } from './middleware/turns.ts';
@@ -97,7 +97,7 @@ async function place(ctx: Context, ports: Ports, caller: KnownKeyCaller, { campa
   try {
     const bytes = await readJsonBytes(ctx, limits.bodyBytes);
     timed = afterBody();
-    input = withIdempotencyKey(ctx, await parseInTurn(bytes, validatePlaceCall, caller.digest));
+    input = withIdempotencyKey(ctx, dataOrThrow(validatePlaceCall(await parseInTurn(bytes, caller.digest))));
   } catch (problem) {
     // Check access before reporting errors in the body, so that only a key with access to the campaign learns what's wrong with the body.
     // All other keys get the same refusal as with a valid body.

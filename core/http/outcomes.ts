@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import { finished } from 'node:stream/promises';
-import { dialerRoutes, type Outcome, optOutSchema } from '#contract/calls/dialer.ts';
+import { dialerRoutes, optOutSchema } from '#contract/calls/dialer.ts';
 import { checkSignature } from '#contract/calls/signature.ts';
 import { limits } from '#contract/limits.ts';
-import { type Validated, validate } from '#contract/validate.ts';
+import { validate } from '#contract/validate.ts';
 import { reportOptOut, reportOutcome } from '../domain/calls/dialing.ts';
 import type { Ports } from '../domain/ports.ts';
-import { Problem } from '../domain/problem.ts';
-import { dataOrThrow, parseInTurn, readBytes } from './middleware/body.ts';
+import { invalidBody, Problem } from '../domain/problem.ts';
+import { parseInTurn, readBytes } from './middleware/body.ts';
 import type { Middleware } from './middleware/context.ts';
 import { refuse, setRequestId } from './middleware/every-request.ts';
 
@@ -32,21 +32,18 @@ export function outcomes(ports: Ports, secrets: readonly string[]): Middleware {
     const bytes = await readReport(ctx.req, onChunk).catch((error: unknown) => ({ error }));
     if (!check.isSigned()) return refuse(ctx);
     if ('error' in bytes) return reportUnreadable(ports, search, bytes.error);
-    const parsed = await parseInTurn(
-      bytes,
-      (input) => ({ ok: true, data: { outcome: validate(body, input), optOut: validate(optOutSchema, input) } }),
-      path,
-    ).catch((error: unknown) => reportUnreadable(ports, search, error));
-    await report(ports, parsed);
+    const input = await parseInTurn(bytes, path).catch((error: unknown) => reportUnreadable(ports, search, error));
+    const outcome = validate(body, input);
+    if (!outcome.ok) {
+      const optOut = validate(optOutSchema, input);
+      if (optOut.ok) await reportOptOut(ports, optOut.data.handoffId);
+      throw invalidBody(outcome.errors, optOut.ok ? listed : '');
+    }
+    await reportOutcome(ports, outcome.data);
     setRequestId(ctx);
+    // 204, because the response has no body.
     ctx.status = status;
   };
-}
-
-async function report(ports: Ports, { outcome, optOut }: { outcome: Validated<Outcome>; optOut: Validated<{ handoffId: string }> }) {
-  if (outcome.ok) return reportOutcome(ports, outcome.data);
-  if (optOut.ok) await reportOptOut(ports, optOut.data.handoffId);
-  dataOrThrow(outcome, optOut.ok ? listed : '');
 }
 
 const listed = "The number was added to the do-not-call list, but the outcome wasn't recorded. ";

@@ -25,7 +25,7 @@ export async function readBody<Schema extends z.ZodType>(
   user = '',
 ): Promise<z.output<Schema>> {
   if (schema instanceof z.ZodOptional && !hasBody(ctx.req)) return dataOrThrow(validate(schema, undefined));
-  return parseInTurn(await readJsonBytes(ctx, maxBytes), (input) => validate(schema, input), user);
+  return dataOrThrow(validate(schema, await parseInTurn(await readJsonBytes(ctx, maxBytes), user)));
 }
 
 /** Whether a request has a body (RFC 9112 §6.3). */
@@ -55,10 +55,15 @@ function isUtf8Json(text: string): boolean {
   }
 }
 
-/** A large body waits for its turn. @param share who sent it @throws Problem `malformed-request`, `invalid` or `unavailable` */
-export async function parseInTurn<Data>(bytes: Buffer, validateInput: (input: unknown) => Validated<Data>, share: string): Promise<Data> {
+/**
+ * A large body waits for its turn. Validate it right after this, because that takes a part of the turn's time.
+ *
+ * @param share who sent it
+ * @throws Problem `malformed-request` or `unavailable`
+ */
+export async function parseInTurn(bytes: Buffer, share: string): Promise<unknown> {
   if (bytes.length > limits.strangerBodyBytes) await waitForParseTurn(share);
-  return dataOrThrow(validateInput(parse(bytes)));
+  return parse(bytes);
 }
 
 /** @throws Problem `malformed-request` */
@@ -118,7 +123,8 @@ function parse(bytes: Buffer): unknown {
   }
 }
 
-export function dataOrThrow<Data>(validated: Validated<Data>, before = ''): Data {
+/** @throws Problem `invalid` */
+export function dataOrThrow<Data>(validated: Validated<Data>): Data {
   if (validated.ok) return validated.data;
-  throw invalidBody(validated.errors, before);
+  throw invalidBody(validated.errors);
 }

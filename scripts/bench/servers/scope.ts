@@ -6,7 +6,7 @@ import { validatePlaceCall } from '#contract/calls/calls.ts';
 import { isKeyValue } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
 import { toDigest } from '../../../core/domain/api-keys.ts';
-import { parseInTurn, readBytes, readJsonBytes } from '../../../core/http/middleware/body.ts';
+import { dataOrThrow, parseInTurn, readBytes, readJsonBytes } from '../../../core/http/middleware/body.ts';
 import { createApp } from '../../../core/server/app.ts';
 import { createMetrics } from '../../../core/server/metrics.ts';
 import { recordRefusals } from '../../../core/server/recorded-refusals.ts';
@@ -31,7 +31,7 @@ function withKoa(scope: string): ReturnType<Koa['callback']> {
   app.use(async (ctx) => {
     const key = ctx.get('X-API-Key');
     if (depth >= 2 && (!isKeyValue(key) || toDigest(key) === '')) throw new Error("The bench didn't send a valid key.");
-    if (depth === 3) await parseInTurn(await readJsonBytes(ctx, limits.bodyBytes), validatePlaceCall, id);
+    if (depth === 3) dataOrThrow(validatePlaceCall(await parseInTurn(await readJsonBytes(ctx, limits.bodyBytes), id)));
     else if (depth >= 1) JSON.parse((await readBytes(ctx.req, limits.bodyBytes)).toString());
     ctx.respond = false;
     answer(ctx.res);
