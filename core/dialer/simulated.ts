@@ -1,5 +1,4 @@
 import { simulatedOutcome } from '#contract/calls/simulated.ts';
-import type { Conclusion } from '../domain/calls/call-states.ts';
 import { plus } from '../domain/instant.ts';
 import type { Clock, Provider } from '../domain/ports.ts';
 
@@ -9,7 +8,7 @@ export function simulatedProvider(clock: Clock): Provider {
     name: 'simulated',
     deduplicates: true,
     handOff: async (call) => ({ kind: 'taken', outcomeAt: plus(clock.now(), simulatedOutcome(call.phone).seconds * 1_000) }),
-    conclude(call): Conclusion {
+    conclude(call) {
       const { state, detail, seconds } = simulatedOutcome(call.phone);
       return {
         state,

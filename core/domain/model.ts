@@ -195,7 +195,7 @@ export type NewCall = {
 };
 
 /** Never changes until it's erased. */
-type PlacedCall = Omit<NewCall, 'variables'> & { campaignId: string; variables: Readonly<Record<string, string>>; placedAt: Millis };
+type StoredCall = Omit<NewCall, 'variables'> & { campaignId: string; variables: Readonly<Record<string, string>>; placedAt: Millis };
 
 /**
  * The rules that apply to a campaign's calls.
@@ -291,7 +291,7 @@ export type CallCampaign = Named & { settings: Readonly<Record<string, string>>;
 export type DepartureTime = { at: number; by: number };
 
 /** @property claimedAt right before its claim was saved, in ms of `performance.now()` @property leaves null if it has no pace */
-export type ClaimedCall = PlacedCall & {
+export type ClaimedCall = StoredCall & {
   campaign: CallCampaign;
   claimedAt: number;
   leaves: DepartureTime | null;
@@ -334,7 +334,7 @@ export type ListedCall = {
 export type CallKey = { campaignId: string; contactId: string };
 
 /** Everything that's stored about a call to a person. */
-export type ContactCall = PlacedCall &
+export type ContactCall = StoredCall &
   Pick<ListedCall, 'state' | 'dialedAt' | 'endedAt' | 'detail'> & {
     campaignName: string;
     accountName: string;

@@ -1,10 +1,10 @@
-import type { OutcomeState } from '#contract/calls/dialer.ts';
+import type { AnsweredBy, OutcomeState } from '#contract/calls/dialer.ts';
 import type { Named } from '#contract/console/common.ts';
 import type { HoursRule } from '#contract/protection/calling-hours.ts';
 import type { ContactLimits, Pace } from '#contract/protection/dialing.ts';
 import type { RestrictedKind } from '#contract/protection/numbers.ts';
 import type { OptOutScope, ProtectionScope } from '#contract/protection/protection.ts';
-import type { Conclusion, Settlement } from './calls/call-states.ts';
+import type { Settlement } from './calls/call-states.ts';
 import type { ActivityVisibility, CampaignAccess, DirectoryAccess, KeyVisibility, UserVisibility } from './directory/scope.ts';
 import type { Millis } from './instant.ts';
 import type {
@@ -315,6 +315,15 @@ export type HandoffResult =
   /** The request was sent, so the provider may have the call. */
   | { kind: 'answer-lost'; detail: string; reason: string };
 
+/** How a call ended, as the provider or the simulation says. */
+export type Conclusion = {
+  state: OutcomeState;
+  detail: string | null;
+  endedAt: Millis;
+  durationSeconds: number | null;
+  answeredBy?: AnsweredBy | undefined;
+};
+
 /** The service that makes phones ring. */
 export type Provider = {
   name: 'webhook' | 'simulated';
@@ -357,7 +366,7 @@ export type DialingStore = {
    * @returns null if the call wasn't handed off, or `erased` if an opt-out's number is no longer known
    * @throws Problem `unavailable` like {@link DoNotCallStore.addNumbers}
    */
-  reportOutcome(
+  recordOutcome(
     contactId: string,
     conclusion: Conclusion | null,
     now: Millis,

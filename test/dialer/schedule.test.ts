@@ -39,7 +39,7 @@ describe("the dialer's loop", () => {
       },
       recoverFromClockStep: async (now, hasStepped) => seen.push(`recover ${now} ${hasStepped}`),
       ...{
-        reportOutcome: unexpected,
+        recordOutcome: unexpected,
         lapse: unexpected,
         endForgotten: unexpected,
         queue: unexpected,

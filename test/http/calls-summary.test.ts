@@ -66,7 +66,7 @@ describe('a call summary', () => {
       expect(await filled()).to.deep.equal([{ day: '2026-11-18', states: { queued: 1 } }]);
       const [call] = await claim(1);
       clock.set('2026-11-21T09:00:00.000Z');
-      await harness.direct.ports.stores.dialing.reportOutcome(
+      await harness.direct.ports.stores.dialing.recordOutcome(
         call?.contactId ?? '',
         {
           state: 'completed',
@@ -89,7 +89,7 @@ describe('a call summary', () => {
       if (late) await dialing.settle(late, { event: 'must-not-repeat', to: 'unknown', endedAt: clock.now(), ...nothingElse });
       for (const [n, answeredBy] of outcomes.entries()) {
         const outcome = { state: n === 5 ? 'busy' : 'completed', endedAt: clock.now(), ...nothingElse, answeredBy } as const;
-        for (const _ of ['first', 'repeat']) await dialing.reportOutcome(claimed[n]?.contactId ?? '', outcome, clock.now());
+        for (const _ of ['first', 'repeat']) await dialing.recordOutcome(claimed[n]?.contactId ?? '', outcome, clock.now());
       }
       const counted = { states: { completed: 5, busy: 1 }, answeredBy: { person: 1, machine: 2, unknown: 1 } };
       for (const compact of [async () => {}, () => callList.compactCounts()]) {

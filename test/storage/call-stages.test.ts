@@ -90,7 +90,7 @@ describe('a call in the database', () => {
         await database.write('calls').update({ not_after: instant(now - 1) });
         await dialing.lapse(now);
       } else if (event === 'claim') await dialing.claim(1, 'webhook', now, instant(now + 1));
-      else if (event === 'outcome') await dialing.reportOutcome(from, { state: 'busy', ...ending }, now);
+      else if (event === 'outcome') await dialing.recordOutcome(from, { state: 'busy', ...ending }, now);
       else if (event === 'forgotten') await dialing.endForgotten(instant(now + dialingLimits.life.toMillis() + 1));
       else if (event === 'taken') await dialing.settle(claimed(from), { event, to: 'taken', dialedAt: now, dueAt: now });
       else if ((event === 'not-taken' || event === 'answer-lost') && (to === 'retry' || to === 'doubt'))

@@ -64,7 +64,7 @@ describe('the dialing store', () => {
     it("doesn't settle a call after the provider has reported an outcome", async () => {
       await addCall('c');
       const claimed = await claimOne();
-      await store.reportOutcome('c', { state: 'busy', detail: null, endedAt: now, durationSeconds: null }, now);
+      await store.recordOutcome('c', { state: 'busy', detail: null, endedAt: now, durationSeconds: null }, now);
       expect(await store.settle(claimed, taken)).to.equal(false);
       expect(await call('c')).to.include({ state: 'busy' });
     });
@@ -287,7 +287,7 @@ describe('the dialing store', () => {
       it('accepts one outcome of a call that was handed off, and sets its dialing time to when it was handed off', async () => {
         const outcome = { state: 'completed', detail: 'Talked.', endedAt: instant(now + 9), durationSeconds: 42 } as const;
         await addCall('c');
-        const report = (contactId: string) => store.reportOutcome(contactId, outcome, instant(now + 10));
+        const report = (contactId: string) => store.recordOutcome(contactId, outcome, instant(now + 10));
         expect([await report('c'), await report('none')]).to.deep.equal([null, null]);
         await claimOne();
         await addCall('other');
@@ -298,7 +298,7 @@ describe('the dialing store', () => {
         expect(await call('other')).to.deep.equal(other);
         expect(ended).to.include({ state: 'completed', handoff: 'taken', due_at: null, detail: 'Talked.', dialed_at: now });
         expect(ended).to.include({ ended_at: instant(now + 9), duration_seconds: 42, late_outcome_at: null });
-        expect(await store.reportOutcome('c', { ...outcome, state: 'busy' }, now)).to.equal('not-needed');
+        expect(await store.recordOutcome('c', { ...outcome, state: 'busy' }, now)).to.equal('not-needed');
         expect(await call('c')).to.deep.equal(ended);
       });
 
@@ -308,7 +308,7 @@ describe('the dialing store', () => {
         const outcome = { state: 'completed', detail: null, endedAt: instant(now / 1_000), durationSeconds: null } as const;
         await addCall('c', { placed_at: instant(now - 9), not_before: now, phone: '+493012345679' });
         await claimOne();
-        expect(await store.reportOutcome('c', outcome, instant(now + 10))).to.equal('recorded');
+        expect(await store.recordOutcome('c', outcome, instant(now + 10))).to.equal('recorded');
         expect(await call('c')).to.include({ ended_at: now / 1_000, dialed_at: now });
         expect(await retention.countErasable(now)).to.deep.equal({ erasable: 0, oldestEndedAt: now });
         expect(await retention.erase(now)).to.equal(0);
@@ -317,7 +317,7 @@ describe('the dialing store', () => {
           buildEvent: () =>
             auditEvent(direct.ports, operator.actor, 'do-not-call.added', { kind: 'do-not-call', id: 'entry', name: '1 number' }, null),
         };
-        expect(await store.reportOutcome('c', outcome, now, optOut)).to.equal('not-needed');
+        expect(await store.recordOutcome('c', outcome, now, optOut)).to.equal('not-needed');
         const statements: { sql: string; bindings: (string | number)[] }[] = [];
         database.write.on('query', (query) => statements.push(query));
         expect(await retention.erase(instant(now + 1))).to.equal(1);
@@ -340,7 +340,7 @@ describe('the dialing store', () => {
         const unknown = { detail: 'The answer was lost.', endedAt: instant(now + lease), durationSeconds: null };
         await store.settle(claimed, { event: 'must-not-repeat', to: 'unknown', ...unknown });
         const states = ['completed', 'busy'] as const;
-        const results = await Promise.all(states.map((state) => store.reportOutcome('c', { state, ...late }, instant(now + lease + 5))));
+        const results = await Promise.all(states.map((state) => store.recordOutcome('c', { state, ...late }, instant(now + lease + 5))));
         expect(results.toSorted()).to.deep.equal(['not-needed', 'recorded']);
         const ended = await call('c');
         expect(ended).to.include({ state: states[results.indexOf('recorded')], detail: 'Talked.', duration_seconds: 42, due_at: null });
@@ -361,7 +361,7 @@ describe('the dialing store', () => {
         for (const [n, row] of rows.entries()) await addCall(`c${n}`, { ...row, due_at: null, ended_at: now });
         const all = () => direct.storage.database.read('calls').orderBy('contact_id');
         const before = await all();
-        for (const n of rows.keys()) expect(await store.reportOutcome(`c${n}`, { state: 'busy', ...late }, now)).to.equal('not-needed');
+        for (const n of rows.keys()) expect(await store.recordOutcome(`c${n}`, { state: 'busy', ...late }, now)).to.equal('not-needed');
         expect(await all()).to.deep.equal(before);
       });
 

@@ -58,7 +58,7 @@ describe('a claim', () => {
       return claimed.map(({ contactId }) => contactId);
     };
     const end = (call: ClaimedCall, at: number) =>
-      store.reportOutcome(call.contactId, { state: 'completed', detail: null, endedAt: instant(at), durationSeconds: 1 }, instant(at));
+      store.recordOutcome(call.contactId, { state: 'completed', detail: null, endedAt: instant(at), durationSeconds: 1 }, instant(at));
     const call = (id: string) => direct.storage.database.read('calls').where({ contact_id: id }).first();
     const campaign = () => ({ scope: 'campaign', id: tenants.campaign.id }) as const;
     const account = () => ({ scope: 'account', id: tenants.account.id }) as const;

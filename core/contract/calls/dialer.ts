@@ -6,7 +6,7 @@ import { cutCodePoints, identifierSchema, inputInstantSchema, instantSchema, tex
 
 /** The core POSTs this to a provider for each due call. */
 export const handoffSchema = z.object({
-  /** Identifies one call permanently, even if the hand-off is repeated. */
+  /** The call's contact ID: identifies one call permanently, even if the hand-off is repeated. */
   handoffId: identifierSchema,
   requestId: z.string(),
   contactId: identifierSchema,
@@ -30,7 +30,7 @@ export const answerers = ['person', 'machine', 'unknown'] as const;
 export type AnsweredBy = (typeof answerers)[number];
 
 export const outcomeSchema = z.strictObject({
-  // Any text, because a hand-off that can't exist gets the same 404 as one that doesn't.
+  // The call's contact ID. Any text, because a hand-off that can't exist gets the same 404 as one that doesn't.
   handoffId: z.string(),
   state: z.enum(outcomeStates, { error: `Must be one of ${outcomeStates.join(', ')}.` }),
   detail: z

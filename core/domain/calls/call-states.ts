@@ -1,5 +1,5 @@
 import type { CallState } from '#contract/calls/calls.ts';
-import { type AnsweredBy, type OutcomeState, outcomeStates } from '#contract/calls/dialer.ts';
+import { type OutcomeState, outcomeStates } from '#contract/calls/dialer.ts';
 import type { Millis } from '../instant.ts';
 
 /**
@@ -121,14 +121,6 @@ export function toState(stage: Stage): CallState {
 export function isHandoffStage(stage: Stage): stage is HandoffStage {
   return handoffStages.some((handoff) => handoff === stage);
 }
-
-export type Conclusion = {
-  state: OutcomeState;
-  detail: string | null;
-  endedAt: Millis;
-  durationSeconds: number | null;
-  answeredBy?: AnsweredBy | undefined;
-};
 
 export type Settlement =
   | { event: 'taken'; to: After<'taken'>; dialedAt: Millis; dueAt: Millis }

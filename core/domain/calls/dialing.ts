@@ -7,6 +7,7 @@ import { instant, type Millis, plus } from '../instant.ts';
 import type { Actor, ClaimedCall, DialerTrouble } from '../model.ts';
 import {
   type Clock,
+  type Conclusion,
   type DialingStore,
   type HandoffResult,
   type OptOut,
@@ -16,7 +17,7 @@ import {
   waitingReasons,
 } from '../ports.ts';
 import { Problem } from '../problem.ts';
-import { type Conclusion, type EndingEvent, type Settlement, stageAfter } from './call-states.ts';
+import { type EndingEvent, type Settlement, stageAfter } from './call-states.ts';
 
 export const dialingLimits = {
   /** How soon after the claim a provider must have responded to a hand-off. */
@@ -176,8 +177,9 @@ export async function reportOptOut(ports: Ports, handoffId: string): Promise<voi
 /** @returns whether the outcome was recorded */
 async function report(ports: Ports, handoffId: string, conclusion: Conclusion | null, now: Millis, optOut = false): Promise<boolean> {
   const { dialing } = ports.stores;
-  const more = optOut ? [makeOptOut(ports)] : [];
-  const result = isIdentifier(handoffId) ? await dialing.reportOutcome(handoffId, conclusion, now, ...more) : null;
+  const result = isIdentifier(handoffId)
+    ? await dialing.recordOutcome(handoffId, conclusion, now, optOut ? makeOptOut(ports) : undefined)
+    : null;
   if (result === null) throw new Problem('not-found', "This hand-off doesn't exist.");
   // Don't accept an opt-out that can't be stored, because the provider would rely on it.
   if (result === 'erased')

@@ -1,10 +1,10 @@
 import type { Knex } from 'knex';
-import { type Conclusion, type Settlement, toState, waitingStages } from '../../domain/calls/call-states.ts';
+import { type Settlement, waitingStages } from '../../domain/calls/call-states.ts';
 import { dialingLimits, troubleLimits } from '../../domain/calls/dialing.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
 import { type Millis, plus } from '../../domain/instant.ts';
 import type { ClaimedCall, DialerTrouble } from '../../domain/model.ts';
-import type { Clock, DialingStore, OptOut, WaitingFor } from '../../domain/ports.ts';
+import type { Clock, Conclusion, DialingStore, OptOut, WaitingFor } from '../../domain/ports.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { callLane, earliest, findCallLane, inCallLanes, sumOfCalls } from '../engine/call-lanes.ts';
 import { inShortTransactions, type Lane, perLane, required, requireSeen } from '../engine/database.ts';
@@ -24,8 +24,8 @@ export function dialingStore(database: Lane, clock: Clock, onStopped: OnStopped 
   const rules = knownRules(database);
   const inLane = perLane((lane) => ({
     claim: claimer(database, lane, clock, rules, onStopped),
-    recordOutcome: outcomeStatement(lane),
-    endOne: endingStatement(lane),
+    end: endingStatement(lane),
+    endWithOutcome: outcomeStatement(lane),
   }));
   const accounts = dueAccounts(database, clock);
   let gapsFilledAt = Number.NEGATIVE_INFINITY;
@@ -64,8 +64,7 @@ export function dialingStore(database: Lane, clock: Clock, onStopped: OnStopped 
     async settle(call, settlement) {
       const lane = callLane(database, call.campaignId);
       const { write } = lane;
-      const { endOne } = inLane(lane);
-      if ('endedAt' in settlement) return endOne(call, settlement);
+      if ('endedAt' in settlement) return inLane(lane).end(call, settlement);
       const settle = (on: Knex) =>
         handedOff(on, call.contactId).whereRaw(isDialing).where({ attempt: call.attempt }).update(toColumns(settlement));
       if (settlement.to !== 'retry') return (await settle(write)) > 0;
@@ -79,18 +78,18 @@ export function dialingStore(database: Lane, clock: Clock, onStopped: OnStopped 
       });
     },
 
-    async reportOutcome(contactId, conclusion, now, optOut) {
+    async recordOutcome(contactId, conclusion, now, optOut) {
       const lane = await findCallLane(database, async (each) => (await handedOff(each.read, contactId).first('contact_id')) !== undefined);
       if (lane === null) return null;
       const { read, write } = lane;
-      const { recordOutcome } = inLane(lane);
+      const { endWithOutcome } = inLane(lane);
       if (!optOut) {
-        if (conclusion && (await recordOutcome(contactId, conclusion, now))) return 'recorded';
+        if (conclusion && (await endWithOutcome(contactId, conclusion, now))) return 'recorded';
         const row = await handedOff(read, contactId).first('contact_id');
         return row === undefined ? null : 'not-needed';
       }
       const result = await write.transaction(async (trx) => {
-        const isRecorded = conclusion !== null && (await recordOutcome(contactId, conclusion, now, trx));
+        const isRecorded = conclusion !== null && (await endWithOutcome(contactId, conclusion, now, trx));
         const listed = await listNumberOfCall(trx, contactId, optOut, now);
         return listed === 'listed' ? (isRecorded ? 'recorded' : 'not-needed') : listed;
       });
@@ -174,19 +173,19 @@ async function readQueue(lane: Lane, now: Millis, timeSql: string): Promise<Wait
   return [...due, ...held];
 }
 
-function endingStatement(database: Lane) {
-  const settle = database.prepare(readSql(import.meta.url, 'settle', database.kind), 'end');
+function endingStatement(lane: Lane) {
+  const settle = lane.prepare(readSql(import.meta.url, 'settle', lane.kind), 'end');
   return async ({ contactId, attempt }: ClaimedCall, { to, detail, endedAt, durationSeconds }: Ending): Promise<boolean> =>
-    (await settle([contactId, toState(to), detail, endedAt, durationSeconds, attempt])).changed > 0;
+    (await settle([contactId, to, detail, endedAt, durationSeconds, attempt])).changed > 0;
 }
 
 /** Returns a function that records an outcome, or returns false if the call has ended, was erased or wasn't handed off. */
-function outcomeStatement(database: Lane) {
-  const record = database.prepare(readSql(import.meta.url, 'outcome', database.kind), 'end');
+function outcomeStatement(lane: Lane) {
+  const record = lane.prepare(readSql(import.meta.url, 'outcome', lane.kind), 'end');
   return async (contactId: string, conclusion: Conclusion, now: Millis, trx?: Knex.Transaction): Promise<boolean> => {
     const { state, detail, endedAt, durationSeconds, answeredBy = null } = conclusion;
     const beganAt = Math.min(now, endedAt - (durationSeconds ?? 0) * 1_000);
-    const given = [contactId, toState(state), detail, endedAt, durationSeconds, now, answeredBy, beganAt, dialingLimits.lease.toMillis()];
+    const given = [contactId, state, detail, endedAt, durationSeconds, now, answeredBy, beganAt, dialingLimits.lease.toMillis()];
     return (await record(given, undefined, trx)).changed > 0;
   };
 }

@@ -122,7 +122,7 @@ export function testTwoShards(its: SharedCluster): void {
         .write('calls')
         .insert({ ...ids, ...isUnknown, phone: somePhone(), placed_at: now });
       const outcome = { state: 'completed', detail: null, endedAt: now, durationSeconds: null, answeredBy: 'machine' } as const;
-      for (const _ of ['first', 'repeat']) await dialing.reportOutcome(ids.contact_id, outcome, now);
+      for (const _ of ['first', 'repeat']) await dialing.recordOutcome(ids.contact_id, outcome, now);
       const counts = (await callList.summary(campaign_id, plus(now, -oneDay))).map(({ state, answeredBy, calls }) => [
         state,
         answeredBy,
