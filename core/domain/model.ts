@@ -178,10 +178,6 @@ export type ActiveKey = {
   fullOn?: string;
 };
 
-/** The key that a request used, and the client's address. The response is due by `deadline`, in milliseconds of `performance.now()`. */
-export type KeyCaller = { digest: Digest; address: string; deadline: number };
-export type KnownKeyCaller = KeyCaller & { key: ActiveKey };
-
 /** A placed call, as it's stored. */
 export type NewCall = {
   contactId: string;

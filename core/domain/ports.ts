@@ -38,9 +38,7 @@ import type {
   ImportedNumber,
   ImportedNumbers,
   ImportKind,
-  KeyCaller,
   KeyLimits,
-  KnownKeyCaller,
   Link,
   ListedCall,
   ListedEvent,
@@ -212,7 +210,9 @@ export type ApiKeyStore = {
 /** At most 7 or 30 days, more, or without expiry. */
 export type DaysLeft = 'expired' | '7' | '30' | 'more' | 'never';
 
-export type KeyedRequest = KnownKeyCaller & { campaignId: string; at: Millis };
+/** The key that a request used, and the client's address. The response is due by `deadline`, in milliseconds of `performance.now()`. */
+export type KeyCaller = { key: ActiveKey; digest: Digest; address: string; deadline: number };
+export type KeyedRequest = KeyCaller & { campaignId: string; at: Millis };
 
 export type Refusal = 'unauthorized' | 'campaign-refused';
 
@@ -248,7 +248,7 @@ export type CallStore = {
   place(request: KeyedRequest, call: NewCall): Promise<Placement>;
   cancel(request: KeyedRequest, call: CallReference): Promise<Cancellation>;
   /** @returns null for a key that isn't active, or not accepted from that address */
-  findActive(key: KeyCaller & { at: Millis }): Promise<ActiveKey | null>;
+  findActive(request: Omit<KeyedRequest, 'key' | 'campaignId'>): Promise<ActiveKey | null>;
   authorize(request: KeyedRequest): Promise<'authorized' | Refusal>;
 };
 

@@ -17,16 +17,17 @@ import { isIdentifier, timestamp } from '#contract/text/text.ts';
 import { allowsAddress, toDigest } from '../domain/api-keys.ts';
 import { authorize, type CancelledCall, cancelCall, findActiveKey, type PlacedCall, placeCall } from '../domain/calls/place-and-cancel.ts';
 import { deadlines } from '../domain/deadlines.ts';
-import type { ActiveKey, Digest, KnownKeyCaller } from '../domain/model.ts';
-import type { Ports } from '../domain/ports.ts';
+import type { ActiveKey, Digest } from '../domain/model.ts';
+import type { KeyCaller, Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { dataOrThrow, parseInTurn, readJsonBytes } from './middleware/body.ts';
 import type { Context, HttpDeps, Middleware } from './middleware/context.ts';
 import { badEncoding, jsonLine, quotaHeaders, refuse, write } from './middleware/every-request.ts';
 import { waitForNetworkTurn } from './middleware/turns.ts';
 
-type Parameters = Readonly<Record<string, string>>;
-type Handler = (ctx: Context, ports: Ports, caller: KnownKeyCaller, parameters: Parameters) => Promise<void>;
+/** The IDs in the path, by name. */
+type Ids = Readonly<Record<string, string>>;
+type Handler = (ctx: Context, ports: Ports, caller: KeyCaller, ids: Ids) => Promise<void>;
 
 /** A key works only for these three routes. */
 const routes = [
@@ -75,7 +76,7 @@ export function onDemand({ ports, getClientAddress, refusals }: HttpDeps): Middl
     if (expiresSoon(key.expiresAt, ports.clock.now())) ctx.state.keyExpiresAt = timestamp(key.expiresAt);
     if (!isPlain && !isDecodable(ctx.url)) throw badEncoding();
     try {
-      await match.handler(ctx, ports, { ...caller, key }, isPlain ? match.parameters : decoded(match.parameters));
+      await match.handler(ctx, ports, { ...caller, key }, isPlain ? match.ids : decoded(match.ids));
       recentlyAccepted.add(caller.digest, key);
     } catch (error) {
       // A key that has placed all its calls for today is still accepted. Remember it, so that its next requests only read.
@@ -87,12 +88,12 @@ export function onDemand({ ports, getClientAddress, refusals }: HttpDeps): Middl
   };
 }
 
-async function place(ctx: Context, ports: Ports, caller: KnownKeyCaller, { campaignId }: Parameters): Promise<void> {
+async function place(ctx: Context, ports: Ports, caller: KeyCaller, { campaignId }: Ids): Promise<void> {
   const campaign = validOrEmpty(campaignId, isIdentifier);
   const started = performance.now();
   // The time that the client takes to send the body doesn't count toward the deadline.
   const afterBody = () => ({ ...caller, deadline: caller.deadline + performance.now() - started });
-  let timed: KnownKeyCaller | undefined;
+  let timed: KeyCaller | undefined;
   let input: PlaceCall;
   try {
     const bytes = await readJsonBytes(ctx, limits.bodyBytes);
@@ -129,14 +130,14 @@ function invalidIdempotencyKey(message: string): Problem {
   return new Problem('invalid', `Invalid Idempotency-Key header: ${message}`, { errors: [{ path: 'Idempotency-Key', message }] });
 }
 
-async function cancelByContact(ctx: Context, ports: Ports, caller: KnownKeyCaller, { campaignId, contactId }: Parameters): Promise<void> {
+async function cancelByContact(ctx: Context, ports: Ports, caller: KeyCaller, { campaignId, contactId }: Ids): Promise<void> {
   const call = await cancelCall(ports, caller, validOrEmpty(campaignId, isIdentifier), {
     contactId: validOrEmpty(contactId, isIdentifier),
   });
   answer(ctx, onDemandRoutes.cancelCallByContact.status, cancelledCallView(call));
 }
 
-async function cancelByRequest(ctx: Context, ports: Ports, caller: KnownKeyCaller, { campaignId, requestId }: Parameters): Promise<void> {
+async function cancelByRequest(ctx: Context, ports: Ports, caller: KeyCaller, { campaignId, requestId }: Ids): Promise<void> {
   const call = await cancelCall(ports, caller, validOrEmpty(campaignId, isIdentifier), { requestId: validOrEmpty(requestId, isRequestId) });
   answer(ctx, onDemandRoutes.cancelCallByRequest.status, cancelledCallView(call));
 }
@@ -151,7 +152,7 @@ function findRoute(ctx: Context) {
   const path = toPath(url);
   for (const { method, pattern, path: name, handler } of routes) {
     const match = sent === method ? pattern.exec(path) : null;
-    if (match) return { path: name, handler, parameters: match.groups ?? {} };
+    if (match) return { path: name, handler, ids: match.groups ?? {} };
   }
   return undefined;
 }
@@ -172,7 +173,7 @@ function readKeyValue({ req }: Context): string | null {
   return typeof value === 'string' && isKeyValue(value) ? value : null;
 }
 
-/** Remembers keys whose last request was accepted. This decides only which query runs first. */
+/** Remembers keys whose last request was accepted. This decides only which query runs first. Storage updates their limits and `fullOn`. */
 function recentlyAcceptedKeys() {
   const keys = new Map<Digest, ActiveKey>();
   const max = 10_000;
@@ -186,8 +187,8 @@ function recentlyAcceptedKeys() {
   };
 }
 
-function decoded(parameters: Parameters): Parameters {
-  return Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, decodeURIComponent(value)]));
+function decoded(ids: Ids): Ids {
+  return Object.fromEntries(Object.entries(ids).map(([name, value]) => [name, decodeURIComponent(value)]));
 }
 
 const jsonHeaders = ['Cache-Control', 'no-store', 'Content-Type', 'application/json; charset=utf-8'];

@@ -1,6 +1,6 @@
 import { deadlines } from '../../core/domain/deadlines.ts';
-import type { Digest, KnownKeyCaller } from '../../core/domain/model.ts';
-import type { Clock, Ports } from '../../core/domain/ports.ts';
+import type { Digest } from '../../core/domain/model.ts';
+import type { Clock, KeyCaller, Ports } from '../../core/domain/ports.ts';
 import { codeAt, totp } from '../../core/domain/sign-in/second-factor.ts';
 import { createSecretBox } from '../../core/server/sealed-secrets.ts';
 import { systemClock } from '../../core/server/start/system.ts';
@@ -68,7 +68,7 @@ export async function createKey(
 }
 
 /** Returns the caller with this key and the current time. */
-export function toCaller(digest: Digest): KnownKeyCaller {
+export function toCaller(digest: Digest): KeyCaller {
   return { digest, deadline: performance.now() + deadlines.answer, address: '127.0.0.1', key: { expiresAt: null, limits: null } };
 }
 

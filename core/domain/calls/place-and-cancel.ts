@@ -3,8 +3,8 @@ import { counted } from '#contract/text/count.ts';
 import { parseTimestamp } from '#contract/text/text.ts';
 import { toQuota } from '../api-keys.ts';
 import { instant, type Millis } from '../instant.ts';
-import type { ActiveKey, CallReference, KeyCaller, KnownKeyCaller, NewCall } from '../model.ts';
-import type { Ports, Refusal } from '../ports.ts';
+import type { ActiveKey, CallReference, NewCall } from '../model.ts';
+import type { KeyCaller, Ports, Refusal } from '../ports.ts';
 import { invalidBody, Problem, type Quota, unauthorized } from '../problem.ts';
 import { toProblem, toStopReason } from '../protection/judge.ts';
 
@@ -21,7 +21,7 @@ export type PlacedCall = {
 export type CancelledCall = { requestId: string; contactId: string; campaignId: string; cancelledAt: Millis };
 
 /** A repeated request ID returns the call that was placed first. */
-export async function placeCall(ports: Ports, caller: KnownKeyCaller, campaignId: string, input: PlaceCall): Promise<PlacedCall> {
+export async function placeCall(ports: Ports, caller: KeyCaller, campaignId: string, input: PlaceCall): Promise<PlacedCall> {
   const at = ports.clock.now();
   const contactId = ports.randomness.id();
   const { variables = {} } = input;
@@ -77,12 +77,7 @@ export async function placeCall(ports: Ports, caller: KnownKeyCaller, campaignId
  * Cancels a call that hasn't been dialed. A repeated request returns the result of the first one. A cancel of an unknown call isn't
  * remembered: if the request that places it arrives later, it's placed.
  */
-export async function cancelCall(
-  ports: Ports,
-  caller: KnownKeyCaller,
-  campaignId: string,
-  reference: CallReference,
-): Promise<CancelledCall> {
+export async function cancelCall(ports: Ports, caller: KeyCaller, campaignId: string, reference: CallReference): Promise<CancelledCall> {
   const cancellation = await ports.stores.calls.cancel({ ...caller, campaignId, at: ports.clock.now() }, reference);
   switch (cancellation.kind) {
     case 'cancelled': {
@@ -99,7 +94,7 @@ export async function cancelCall(
   }
 }
 
-export function findActiveKey(ports: Ports, caller: KeyCaller): Promise<ActiveKey | null> {
+export function findActiveKey(ports: Ports, caller: Omit<KeyCaller, 'key'>): Promise<ActiveKey | null> {
   return ports.stores.calls.findActive({ ...caller, at: ports.clock.now() });
 }
 
@@ -107,7 +102,7 @@ export function findActiveKey(ports: Ports, caller: KeyCaller): Promise<ActiveKe
  * Throws unless the key is active and has access to the campaign. Callers check this before anything else, so that a key without access
  * learns nothing about the campaign.
  */
-export async function authorize(ports: Ports, caller: KnownKeyCaller, campaignId: string): Promise<void> {
+export async function authorize(ports: Ports, caller: KeyCaller, campaignId: string): Promise<void> {
   const decision = await ports.stores.calls.authorize({ ...caller, campaignId, at: ports.clock.now() });
   if (decision !== 'authorized') throw refusal(decision);
 }

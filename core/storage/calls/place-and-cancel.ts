@@ -247,11 +247,10 @@ function throwResultUnknown(cause: unknown): never {
  * The batches. In each, a request waits for others to share its statement.
  */
 
-/** A request with the limits that it was checked against. */
-type Judged = KeyedRequest & { limits: KeyLimits | null };
-type Placing = Judged & { call: NewCall; checked: Checked };
+/** @property limits those that the request was checked against */
+type Placing = KeyedRequest & { limits: KeyLimits | null; call: NewCall; checked: Checked };
 /** A request with one of the call's two identifiers. @property phone empty unless the request places a call */
-type Naming = Judged & { name: string; phone: string };
+type Naming = KeyedRequest & { limits: KeyLimits | null; name: string; phone: string };
 
 function batches(database: Lane, limitsByVersion: KnownLimits, rules: KnownRules, onBatch: ObserveBatch) {
   const getShare = ({ digest }: { digest: string }) => digest;
@@ -298,14 +297,14 @@ function countVariableBytes({ call: { variables } }: Placing): number {
   return Object.entries(variables).reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value), 0);
 }
 
-type Group = { first: Judged; at: Millis; isExpired: boolean; shared: readonly Value[]; rows: Value[][] };
+type Group = { first: Placing | Naming; at: Millis; isExpired: boolean; shared: readonly Value[]; rows: Value[][] };
 
 /**
  * Groups the requests of a batch that have the same key, campaign, limits and other shared values, because one lookup decides for all of
  * them. A group has the time of its latest request. That doesn't change the results of its earlier requests, because requests before and
  * after the key's expiry are in different groups.
  */
-function inGroups<Request extends Judged>(
+function inGroups<Request extends Placing | Naming>(
   batch: readonly Request[],
   toRow: (request: Request) => Value[],
   toShared: (request: Request) => readonly Value[] = () => [],
@@ -340,7 +339,7 @@ function toGroupRow({ first, at, shared, rows }: Group): BatchRows {
   return [...requestRow({ ...first, at }), ...shared, rows];
 }
 
-function requestRow({ digest, campaignId, at, limits }: Judged): Value[] {
+function requestRow({ digest, campaignId, at, limits }: Placing | Naming): Value[] {
   return [digest, campaignId, at, limits === null ? null : limits.version];
 }
 
@@ -525,23 +524,23 @@ function keyDays(database: Lane) {
   };
 }
 
-/** What a lookup finds: an active key, or {@link unknownKey} instead of any other. */
-type FoundKey = Pick<ActiveKey, 'expiresAt' | 'limits'>;
-
 /**
  * Stands for a key that doesn't exist or isn't active. Its limits make a request with it take the same steps as one that's refused because
  * of its address. Otherwise, the time that a refusal takes would reveal whether a key exists.
  */
-const unknownKey: FoundKey = {
+const unknownKey: ActiveKey = {
   expiresAt: null,
   limits: { version: '', addresses: ['192.0.2.0/32'], callsPerDay: null, timeZone: 'UTC' },
 };
 
-function isUnknown({ limits }: FoundKey): boolean {
+function isUnknown({ limits }: ActiveKey): boolean {
   return limits === unknownKey.limits;
 }
 
-/** Returns a function that finds active keys. It reads only limits that aren't known yet, so that all refusals take equally long. */
+/**
+ * Returns a function that finds active keys, and {@link unknownKey} instead of any other. It reads only limits that aren't known yet, so that
+ * all refusals take equally long.
+ */
 function keyFinder(database: Lane, limitsByVersion: KnownLimits) {
   const { kind } = database;
   const findKey = database.prepare(readSql(import.meta.url, 'find-key', kind, { ...authorization, key: keyByDigest[kind] }), 'read');
@@ -550,7 +549,7 @@ function keyFinder(database: Lane, limitsByVersion: KnownLimits) {
      FROM (SELECT e.value->>0 AS digest FROM {{rows}}) AS r CROSS JOIN ${keyByDigest[kind]} WHERE k.digest = r.digest`,
     'read',
   );
-  return async (batch: Parameters<CallStore['findActive']>[0][]): Promise<FoundKey[]> => {
+  return async (batch: Parameters<CallStore['findActive']>[0][]): Promise<ActiveKey[]> => {
     const { rows } = await findKey(batch.map(({ digest, at }, n) => [n, digest, at]));
     const keysFound: [n: number, isActive: boolean, end: number | null, limitsVersion: string | null][] = JSON.parse(
       String(rows[0]?.['found']),

@@ -1,6 +1,6 @@
 import { instant, type Millis, quarterHour } from '../../domain/instant.ts';
-import type { Digest, KeyCaller } from '../../domain/model.ts';
-import type { Clock } from '../../domain/ports.ts';
+import type { Digest } from '../../domain/model.ts';
+import type { Clock, KeyedRequest } from '../../domain/ports.ts';
 import { inChunks, type Lane, type Value } from '../engine/database.ts';
 
 /** In ms: between two writes of a key's rows. With `sweepEvery`, it must stay below 60,000, so that they're at most a minute behind. */
@@ -93,7 +93,7 @@ export function createKeyUse(database: Lane, clock: Clock, onError: (error: unkn
 
   return {
     /** Records that a key was used. @param did what the request did; omitted if it changed nothing */
-    note({ digest, at, address }: Pick<KeyCaller, 'digest' | 'address'> & { at: Millis }, did?: 'placed' | 'cancelled'): void {
+    note({ digest, at, address }: Pick<KeyedRequest, 'digest' | 'at' | 'address'>, did?: 'placed' | 'cancelled'): void {
       const use = findUse(digest);
       if (at >= use.at) {
         // Move the address to the end, unless it's the latest one and already there.
