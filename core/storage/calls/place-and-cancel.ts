@@ -254,7 +254,7 @@ type Naming = KeyedRequest & { limits: KeyLimits | null; name: string; phone: st
 
 function batches(database: Lane, limitsByVersion: KnownLimits, rules: KnownRules, onBatch: ObserveBatch) {
   const getShare = ({ digest }: { digest: string }) => digest;
-  const batching = { size: database.batchSize, maxInFlight: database.maxInFlight, getShare, isSingleRowError };
+  const batching = { maxInFlight: database.maxInFlight, getShare, isSingleRowError };
   const observer = (operation: Parameters<ObserveBatch>[0]) => (size: number) => onBatch(operation, size);
   return {
     findActive: batched({
@@ -373,15 +373,15 @@ function placingGroups(batch: readonly Placing[]): Group[] {
  * The statements.
  */
 
-function inserter(database: Lane) {
-  const place = database.prepare(readSql(import.meta.url, 'place', database.kind, authorization), 'write');
+function inserter(lane: Lane) {
+  const place = lane.prepare(readSql(import.meta.url, 'place', lane.kind, authorization), 'write');
   // Use the writing connection, which sees the rows before any other does. `readBack` later checks that other connections see them, too.
-  const findInserted = database.prepare(
+  const findInserted = lane.prepare(
     `SELECT contact_id FROM {{rows}} CROSS JOIN calls
      WHERE calls.campaign_id = e.value->>0 AND calls.contact_id = e.value->>1`,
     'write',
   );
-  const confirmOne = readBack(database);
+  const confirmOne = readBack(lane);
   return {
     async run(batch: Placing[], beforeCommit: () => void): Promise<boolean[]> {
       const { changed } = await place(placingGroups(batch).map(toGroupRow), beforeCommit);
@@ -404,22 +404,22 @@ function inserter(database: Lane) {
  * don't count. Calls of keys without a limit don't use this, because it takes three statements instead of one. Its results are how many
  * calls the key has placed on that day; null if the call wasn't inserted.
  */
-function countingInserter(database: Lane) {
-  const { kind } = database;
-  const days = keyDays(database);
-  const lockDays = kind === 'postgres' ? database.prepare(readSql(import.meta.url, 'lock-days', kind, authorization), 'write') : null;
-  const place = database.prepare(readSql(import.meta.url, 'place-with-limit', kind, { ...authorization, ...days.parts }), 'write');
-  const countPlaced = database.prepare(
+function countingInserter(lane: Lane) {
+  const { kind } = lane;
+  const days = keyDays(lane);
+  const lockDays = kind === 'postgres' ? lane.prepare(readSql(import.meta.url, 'lock-days', kind, authorization), 'write') : null;
+  const place = lane.prepare(readSql(import.meta.url, 'place-with-limit', kind, { ...authorization, ...days.parts }), 'write');
+  const countPlaced = lane.prepare(
     `INSERT INTO api_key_days (api_key_id, day, placed)
      SELECT e.value->>0, e.value->>1, CAST(e.value->>2 AS bigint) FROM {{rows}} WHERE true
      ON CONFLICT (api_key_id, day) DO UPDATE SET placed = api_key_days.placed + excluded.placed
      RETURNING api_key_id, day, placed`,
     'write',
   );
-  const confirmOne = readBack(database);
+  const confirmOne = readBack(lane);
 
   const insert = (batch: Placing[], beforeCommit: () => void) =>
-    database.write.transaction(async (trx) => {
+    lane.write.transaction(async (trx) => {
       beforeCommit();
       const groups = placingGroups(batch);
       await lockDays?.(groups.map(toGroupRow), undefined, trx);
@@ -461,9 +461,9 @@ const dayOfKey = ({ first: { digest, limits }, at }: Group): DayOfKey => [digest
 /** The row of a call that a request cancelled, or `shared` if several requests tried to cancel it and one of them did. */
 type Cancelled = Row | 'shared' | null;
 
-function canceller(database: Lane, by: 'contact_id' | 'request_id') {
-  const cancel = database.prepare(readSql(import.meta.url, 'cancel', database.kind, { ...authorization, by }), 'end');
-  const confirmOne = readBack(database);
+function canceller(lane: Lane, by: 'contact_id' | 'request_id') {
+  const cancel = lane.prepare(readSql(import.meta.url, 'cancel', lane.kind, { ...authorization, by }), 'end');
+  const confirmOne = readBack(lane);
   return {
     async run(batch: Naming[], beforeCommit: () => void): Promise<Cancelled[]> {
       const groups = inGroups(batch, ({ name, at }) => [name, at]);
@@ -485,11 +485,11 @@ function canceller(database: Lane, by: 'contact_id' | 'request_id') {
   };
 }
 
-function explainer(database: Lane, by: 'contact_id' | 'request_id') {
-  const { kind } = database;
-  const days = keyDays(database);
+function explainer(lane: Lane, by: 'contact_id' | 'request_id') {
+  const { kind } = lane;
+  const days = keyDays(lane);
   const parts = { ...authorization, ...days.parts, by, key: keyByDigest[kind], limits: limitColumns(kind) };
-  const explain = database.prepare(readSql(import.meta.url, 'explain', kind, parts), 'read');
+  const explain = lane.prepare(readSql(import.meta.url, 'explain', kind, parts), 'read');
   return async (batch: Naming[]): Promise<Row[]> => {
     const ofKeys = batch.map(({ digest, limits, at }): DayOfKey => [digest, countingDay(limits, at)]);
     const requests = batch.map((naming, n) => [n, ...requestRow(naming), ofKeys[n]?.[1] ?? null, naming.name, naming.phone]);
@@ -504,10 +504,10 @@ type DayOfKey = readonly [digest: Digest, day: string | null];
  * How a statement finds out how many calls a key has placed on a day. If the counts may be on another node than the calls, they're read
  * first, and each row has its count.
  */
-function keyDays(database: Lane) {
+function keyDays(lane: Lane) {
   const ofDay = 'coalesce((SELECT d.placed FROM api_key_days d WHERE d.api_key_id = k.id AND d.day = r.day), 0)';
-  if (!database.hasOnlyCalls) return { parts: { placedToday: ofDay }, addPlaced: async (rows: readonly BatchRows[]) => rows };
-  const read = database.prepare(
+  if (!lane.hasOnlyCalls) return { parts: { placedToday: ofDay }, addPlaced: async (rows: readonly BatchRows[]) => rows };
+  const read = lane.prepare(
     `SELECT e.value->>0 AS digest, e.value->>1 AS day, d.placed
      FROM {{rows}} CROSS JOIN LATERAL (SELECT * FROM api_keys WHERE digest = e.value->>0 LIMIT 1) k CROSS JOIN api_key_days d
      WHERE d.api_key_id = k.id AND d.day = e.value->>1`,
@@ -579,9 +579,9 @@ type WrittenCall = { campaignId: string; contactId: string; state: 'cancelled' |
  * @throws Problem `unavailable` if the row is definitely not in the database. In that case, only the writing connection saw it, and that
  * connection has been closed
  */
-function readBack(database: Lane): ((written: WrittenCall | undefined) => Promise<void>) | undefined {
-  if (database.kind === 'postgres') return undefined;
-  const find = database.prepare(
+function readBack(lane: Lane): ((written: WrittenCall | undefined) => Promise<void>) | undefined {
+  if (lane.kind === 'postgres') return undefined;
+  const find = lane.prepare(
     `SELECT 1 AS found FROM calls WHERE campaign_id = ?1->>0 AND contact_id = ?1->>1 AND state = coalesce(?1->>2, state)`,
     'read back',
   );
@@ -591,9 +591,9 @@ function readBack(database: Lane): ((written: WrittenCall | undefined) => Promis
     const isFound = async () => (await find(row)).rows.length > 0;
     if (await isFound()) return;
     const error = new Error("A write wasn't committed: only the connection that wrote it sees it.");
-    await database.discardWriter(error);
+    await lane.discardWriter(error);
     // Closing the connection may have committed the row after all. Whether it did is certain only once another connection has had the lock.
-    await database.write.transaction(async () => undefined);
+    await lane.write.transaction(async () => undefined);
     if (await isFound()) return;
     throw new Problem('unavailable', 'The database lost the write. Try again with the same request ID.', {
       cause: error,

@@ -40,8 +40,7 @@ export type Lane = {
   /** For queries only. A query sees everything that was committed before it started. */
   read: Knex;
   write: Knex;
-  /** The batch size, and the number of concurrent batches, that were fastest with 64 client connections. */
-  batchSize: number;
+  /** The number of concurrent batches that was fastest with 64 client connections. */
   maxInFlight: number;
   /** Runs a raw statement, by default on `read`. @returns its rows, hiding how each driver returns them */
   query<Found extends object>(sql: string, bindings?: readonly Value[], on?: Knex): Promise<Found[]>;

@@ -41,7 +41,6 @@ export function throttleStore({ 'sign-in': database }: Lanes): ThrottleStore {
         return { until: typeof until === 'number' ? instant(until) : null };
       });
     },
-    size: database.batchSize,
     maxInFlight: 1,
     getShare: ({ counters: [first] }) => first?.key ?? '',
     isSingleRowError,

@@ -231,7 +231,6 @@ function createLane(pool: Knex, sharding: Sharding, shards: Lane['shards']): Lan
     },
     read: pool,
     write: pool,
-    batchSize: 32,
     // A shard gets only a part of the requests, so a single connection makes larger batches.
     maxInFlight: hasOnlyCalls ? 1 : 2,
     query: (sql, bindings, on = pool) => query(on, sql, bindings),

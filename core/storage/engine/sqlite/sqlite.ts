@@ -78,7 +78,6 @@ function createLane(filename: string, pools: Record<'read' | 'read back' | 'writ
     useShards: () => undefined,
     read,
     write,
-    batchSize: 32,
     maxInFlight: 1,
     async query<Found extends object>(sql: string, bindings: readonly Value[] = [], on = read): Promise<Found[]> {
       const rows: unknown = await on.raw(sql, bindings);
