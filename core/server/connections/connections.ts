@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import { toNetworks } from '../../domain/sign-in/throttle.ts';
 import { peerAddress } from '../../http/middleware/every-request.ts';
-import { type RequestObserver, serveOneAtATime } from './pipelining.ts';
+import type { RequestObserver } from './pipelining.ts';
 import { limitHandshakes } from './tls.ts';
 
 /** `refused`: there was no room. `idle`: it made room for a new one. `unread`: its client didn't read. `waiting`: too many bytes waited. */
@@ -74,14 +74,15 @@ type Connection = {
 type ConnectionGroup = { name: string; max: number; all: Set<Connection>; silent: Set<Connection> };
 
 export type Connections = {
+  observe(socket: Socket): RequestObserver;
   /** Closes each connection as soon as it's idle. */
   end(): void;
   abort(): void;
 };
 
 /**
- * Limits what connections can use, so that no client can block the others: the number of connections, the requests that each has in
- * progress (`pipelining.ts`), and how long a response may wait for its client.
+ * Limits what connections can use, so that no client can block the others: the number of connections, and how long a response may wait for
+ * its client. `pipelining.ts` limits the requests that each has in progress.
  *
  * @param isProxy whether an address belongs to a trusted proxy. A proxy's connections come from many clients
  */
@@ -89,7 +90,7 @@ export function boundConnections(
   server: Server,
   isProxy: (address: string) => boolean,
   onCut: ObserveCut,
-  limits = connectionLimits,
+  limits: typeof connectionLimits,
 ): Connections {
   const everyone = createGroup('', limits.inAll);
   const networks = new Map<string, ConnectionGroup>();
@@ -185,9 +186,8 @@ export function boundConnections(
     }
   }
 
-  // Add these listeners before those of `serveOneAtATime`, which ask for the connection that these add.
   server.on('connection', admit).on('secureConnection', secure);
-  const createObserver = (socket: Socket): RequestObserver => {
+  const observe = (socket: Socket): RequestObserver => {
     const connection = connections.get(socket);
     return {
       onStart() {
@@ -204,7 +204,6 @@ export function boundConnections(
       },
     };
   };
-  serveOneAtATime(server, createObserver, limits.waiting);
 
   const looking = setInterval(() => {
     cutUnread();
@@ -216,6 +215,7 @@ export function boundConnections(
     for (const { outer } of among) outer.destroy();
   };
   return {
+    observe,
     end() {
       isEnding = true;
       abort([...everyone.all].filter(({ state }) => state === 'idle'));

@@ -6,7 +6,8 @@ import { Server as TlsServer } from 'node:tls';
 import { Duration } from 'luxon';
 import type { Tls } from '../start/config.ts';
 import { toListenError } from '../start/start-errors.ts';
-import { boundConnections, type connectionLimits, type ObserveCut } from './connections.ts';
+import { boundConnections, connectionLimits, type ObserveCut } from './connections.ts';
+import { serveOneAtATime } from './pipelining.ts';
 import { SecureResponse } from './tls.ts';
 
 /** How long accepted requests may take after a listener starts draining. */
@@ -31,9 +32,12 @@ type Outside = {
 };
 
 /** @throws ConfigError that names the variable to change */
-export async function listen(handler: RequestListener, address: Address, { tls, isProxy, onCut, limits }: Outside): Promise<Listener> {
+export async function listen(handler: RequestListener, address: Address, outside: Outside): Promise<Listener> {
+  const { tls, isProxy, onCut, limits = connectionLimits } = outside;
   const server = createServer(handler, tls);
   const connections = boundConnections(server, isProxy, onCut, limits);
+  // After `boundConnections`, so that its listener adds a connection before this one asks for it.
+  serveOneAtATime(server, connections.observe, limits.waiting);
   server.listen(address.port, address.host);
   try {
     await once(server, 'listening');
