@@ -54,9 +54,9 @@ export function keyCommands(program: Command, { withDatabase }: Runner): void {
   withExamples(revoke, ...examples)
     // Check this before opening the database.
     .hook('preAction', () => {
-      const { valueFromStdin, from } = revoke.opts<RevokeOptions>();
+      const { valueFromStdin, from } = revoke.opts<RevokeFlags>();
       const ways = [revoke.args.length > 0, valueFromStdin !== undefined, from !== undefined];
-      if (revoke.opts<RevokeOptions>().reason === 'other' && revoke.opts<RevokeOptions>().note === undefined)
+      if (revoke.opts<RevokeFlags>().reason === 'other' && revoke.opts<RevokeFlags>().note === undefined)
         revoke.error('error: explain the reason with --note');
       if (ways.filter(Boolean).length !== 1) revoke.error('error: pass only one of these: key IDs, --value-from-stdin or --from');
     })
@@ -124,9 +124,9 @@ async function runList({ ports, caller, output }: AdminContext, { search = '', o
   );
 }
 
-type RevokeOptions = { valueFromStdin?: true; from?: string; cancelQueuedCalls?: boolean | 'later'; reason?: RevokeReason; note?: string };
+type RevokeFlags = { valueFromStdin?: true; from?: string; cancelQueuedCalls?: boolean | 'later'; reason?: RevokeReason; note?: string };
 
-async function runRevoke(context: AdminContext, ids: string[], options: RevokeOptions): Promise<boolean> {
+async function runRevoke(context: AdminContext, ids: string[], options: RevokeFlags): Promise<boolean> {
   const [id] = ids;
   if (options.from !== undefined) return revokeEach(context, await readEntries(context, options.from), options);
   if (ids.length > 1) return revokeEach(context, ids.map(toEntry), options);
@@ -139,7 +139,7 @@ async function runRevoke(context: AdminContext, ids: string[], options: RevokeOp
 function revokeOne(
   { ports, caller }: AdminContext,
   id: string,
-  { cancelQueuedCalls = false, reason, note: text }: RevokeOptions,
+  { cancelQueuedCalls = false, reason, note: text }: RevokeFlags,
 ): Promise<ApiKey> {
   const note = text === undefined ? undefined : parseInput(lineSchema(limits.revokeNote), text, '--note');
   return revokeApiKey(ports, caller, id, cancelQueuedCalls, { reason, note });
@@ -172,7 +172,7 @@ async function readList(file: string): Promise<string> {
  * Revokes as many keys as possible, because leaked keys after an invalid line must be revoked, too. Cancels their calls only after that,
  * because it takes seconds if the queue is long. @returns whether all were revoked, and their calls cancelled if the options say so
  */
-async function revokeEach(context: AdminContext, entries: readonly Entry[], options: RevokeOptions): Promise<boolean> {
+async function revokeEach(context: AdminContext, entries: readonly Entry[], options: RevokeFlags): Promise<boolean> {
   const revoked: { id: string; name: string; owner: string }[] = [];
   const cancelQueuedCalls = options.cancelQueuedCalls ? 'later' : false;
   const failed: { place: string; message: string }[] = [];
@@ -205,7 +205,7 @@ async function revokeEach(context: AdminContext, entries: readonly Entry[], opti
 
 /** Cancels the queued calls of all keys that were revoked with 'later'. @returns false if a core has to finish it */
 export async function cancelMarked({ ports }: AdminContext): Promise<boolean> {
-  return ports.stores.apiKeys.finishCancelling(ports.clock.now()).then(
+  return ports.stores.apiKeys.cancelCallsOfMarked(ports.clock.now()).then(
     () => true,
     () => false,
   );

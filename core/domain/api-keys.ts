@@ -12,7 +12,7 @@ import { chartDays, firstDayStart, groupByDay } from './calls/days.ts';
 import { type KeyVisibility, scopeFor } from './directory/scope.ts';
 import { instant, type Millis, oneDay, plus, quarterHour } from './instant.ts';
 import type { Actor, ApiKey, Caller, Digest, KeyLimits, SignedInCaller, Viewer } from './model.ts';
-import type { Ports, RevokeOptions } from './ports.ts';
+import type { CancelQueuedCalls, Ports } from './ports.ts';
 import { invalidField, notFound, Problem, type Quota } from './problem.ts';
 
 /**
@@ -139,8 +139,6 @@ export async function previewRevocation(ports: Ports, viewer: Viewer, id: string
   ]);
   return { apiKey, queuedCalls, placed: counts.reduce((sum, { placed }) => sum + placed, 0), addresses };
 }
-
-export type CancelQueuedCalls = RevokeOptions['cancelQueuedCalls'];
 
 /** Revokes a key. This takes effect at the next request, in every process: see storage/keys/authorization.ts. */
 export async function revokeApiKey(

@@ -113,7 +113,7 @@ export type Ports = {
   onStopped(reason: StopReason, calls: number): void;
   /** Queued calls to the added numbers can be blocked. */
   onDoNotCallAdded(): void;
-  /** `finishCancelling` may have queued calls to cancel. Until then, claims cancel them instead of dialing them. */
+  /** A revoke, deletion or stop may have left queued calls to cancel. Until then, claims cancel them instead of dialing them. */
   onCallsLeft(): void;
   /** Rules have changed or dialing was resumed, so a claim has to decide about held calls again. */
   onRulesChanged(): void;
@@ -166,10 +166,11 @@ export type SecretBox = {
 };
 
 /**
- * With 'later', the keys are only marked, and `finishCancelling` cancels the queued calls of all of them at once. With 'soon', it cancels what
- * can't be cancelled right away.
+ * With 'later', the keys are only marked, and `cancelCallsOfMarked` cancels the queued calls of all of them at once. With 'soon', it cancels
+ * what can't be cancelled right away.
  */
-export type RevokeOptions = { cancelQueuedCalls: boolean | 'soon' | 'later'; at: Millis };
+export type CancelQueuedCalls = boolean | 'soon' | 'later';
+export type RevokeOptions = { cancelQueuedCalls: CancelQueuedCalls; at: Millis };
 
 export type ApiKeyStore = {
   /** @returns false if the creator already has `maxActive` active keys, even if several processes create some concurrently */
@@ -203,7 +204,7 @@ export type ApiKeyStore = {
   /** Revokes keys in one transaction. @param events one for each key @returns the IDs of those that weren't revoked yet */
   revoke(ids: readonly string[], options: RevokeOptions, events: readonly AuditEvent[]): Promise<string[]>;
   /** Cancels the calls that a revoke or deletion left for later, or couldn't cancel. @returns the number of calls */
-  finishCancelling(at: Millis, signal?: AbortSignal): Promise<number>;
+  cancelCallsOfMarked(at: Millis, signal?: AbortSignal): Promise<number>;
   countByDaysLeft(now: Millis): Promise<Record<DaysLeft, number>>;
 };
 
@@ -491,7 +492,7 @@ export type StopStore = {
    */
   resume(stop: DialingStop, event: AuditEvent, cancelling: true | 'soon'): Promise<boolean>;
   /** Cancels the queued calls that a stop left for later. @returns the number of calls */
-  finishCancelling(signal?: AbortSignal): Promise<number>;
+  cancelCallsOfStopped(signal?: AbortSignal): Promise<number>;
 };
 
 export const waitingReasons = ['dialer', 'calling-hours', 'stop', 'pace', 'contact-limit'] as const;

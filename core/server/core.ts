@@ -164,7 +164,7 @@ export async function startCore(
     if (isNew && !config.passwordSignIn) log.warn(noUsersWarning);
     const housekeeping = startHousekeeping(ports, config.retentionDays, clockWatch, log);
     signals.on('do-not-call added', housekeeping.blockDoNotCall).on('rules changed', housekeeping.makeHeldDue);
-    signals.on('calls left', housekeeping.finishRevocations);
+    signals.on('calls left', housekeeping.cancelCallsLeft);
     const certificate = tls && watchCertificate(tls, publicListener.useCertificate, { log, clock });
     const trouble = watchTrouble(randomness.id(), { store: ports.stores.dialing, clock, log });
     const observer = { ...metrics.dialer, onResult: trouble.onResult };

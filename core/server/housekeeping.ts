@@ -45,12 +45,12 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     await report(due, 'calls', 'held calls are due because rules have changed or dialing was resumed');
   }
 
-  async function finishRevocations(): Promise<void> {
+  async function cancelCallsLeft(): Promise<void> {
     try {
       await report(finishUserChanges(ports, signal), 'keys', 'API keys of deleted and moved users updated');
     } finally {
-      await report(apiKeys.finishCancelling(ports.clock.now(), signal), 'calls', 'calls of revoked keys cancelled');
-      await report(ports.stores.stops.finishCancelling(signal), 'calls', 'calls of stopped scopes cancelled');
+      await report(apiKeys.cancelCallsOfMarked(ports.clock.now(), signal), 'calls', 'calls of revoked keys cancelled');
+      await report(ports.stores.stops.cancelCallsOfStopped(signal), 'calls', 'calls of stopped scopes cancelled');
     }
   }
 
@@ -104,7 +104,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
 
   const blocking = repeat(blockDoNotCall, oneMinute);
   const holding = repeat(makeHeldDue, oneMinute);
-  const revoking = repeat(finishRevocations, oneMinute);
+  const revoking = repeat(cancelCallsLeft, oneMinute);
   const lapsing = repeat(() => runEach([lapse, callList.compactCounts, () => auditChain.extend(signal)]), oneMinute);
   // The hourly sweep waits until no calls are being lapsed. Otherwise, on PostgreSQL, it would skip a call that's being lapsed at that
   // moment, and erase the call's data an hour later.
@@ -145,7 +145,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     /** Applies changed rules to held calls now, instead of within a minute. */
     makeHeldDue: holding.now,
     /** Cancels the queued calls of revoked keys and of stops now, instead of within a minute. */
-    finishRevocations: revoking.now,
+    cancelCallsLeft: revoking.now,
     /** Stops after the step that's running. */
     async close() {
       closing.abort();

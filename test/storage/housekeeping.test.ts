@@ -115,7 +115,7 @@ describe('a running core', () => {
         always: named({
           finishDeletions: await hasRow('users', { id: harness.tenants.users.teammate.id }),
           finishMoves: await hasRow('users', { moving_keys: 'e' }),
-          finishCancelling: (await call('of-revoked')).state === 'queued',
+          cancelCallsOfMarked: (await call('of-revoked')).state === 'queued',
           makeHeldDue: await hasRow('protection_rules', { changed: 'e' }),
           chainAudit: await hasRow('audit_events', { id: '1', seq: null }),
           compactCallCounts: await twice('call_count_changes', { campaign_id: 'g' }),

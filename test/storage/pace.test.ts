@@ -487,7 +487,7 @@ describe('a claim', () => {
         soon.ms = 700;
       });
       await add(['later'], { placed_at: instant(now + 1_000) });
-      await direct.ports.stores.stops.finishCancelling();
+      await direct.ports.stores.stops.cancelCallsOfStopped();
       expect(await direct.storage.database.read('calls').where({ state: 'cancelled' })).to.have.length(500);
       expect(await call('later')).to.include({ state: 'queued' });
     });
@@ -533,7 +533,7 @@ describe('a claim', () => {
         const { stop } = await stopDialing(direct.ports, caller, scope);
         const resumed = await resumeDialing(direct.ports, caller, stop.id).catch(({ message }: Problem) => message);
         expect(resumed).to.match(/still being cancelled.*Resume again/);
-        await direct.ports.stores.stops.finishCancelling();
+        await direct.ports.stores.stops.cancelCallsOfStopped();
         await resumeDialing(direct.ports, caller, stop.id);
       } finally {
         soon.ms = 700;

@@ -133,7 +133,7 @@ describe('queued calls', () => {
       const before: CallRow[] = await direct.storage.database.read('calls').orderBy('contact_id');
       await addCalls('goes', 2);
       await revoke('goes');
-      await direct.ports.stores.apiKeys.finishCancelling(clock.now(), new AbortController().signal);
+      await direct.ports.stores.apiKeys.cancelCallsOfMarked(clock.now(), new AbortController().signal);
       expect(await direct.storage.database.read('calls').whereLike('contact_id', 'other-%').orderBy('contact_id')).to.deep.equal(before);
       expect(await states()).to.include({ cancelled: 2 });
     });
@@ -151,7 +151,7 @@ describe('queued calls', () => {
       await dialing.settle(taken, { event: 'taken', to: 'taken', dialedAt: now, dueAt: now });
       expect(await states()).to.deep.equal({ dialing: 2, cancelled: 1 });
       clock.advance({ seconds: 30 });
-      await apiKeys.finishCancelling(clock.now(), new AbortController().signal);
+      await apiKeys.cancelCallsOfMarked(clock.now(), new AbortController().signal);
       expect([await states(), await unfinished()]).to.deep.equal([{ dialing: 2, cancelled: 1 }, []]);
     });
 
@@ -159,7 +159,7 @@ describe('queued calls', () => {
       await addKey('goes');
       await addCalls('goes', 3);
       await revokeApiKey(direct.ports, { viewer: viewer(), actor: operator.actor }, 'goes', false);
-      await direct.ports.stores.apiKeys.finishCancelling(clock.now(), new AbortController().signal);
+      await direct.ports.stores.apiKeys.cancelCallsOfMarked(clock.now(), new AbortController().signal);
       expect(await states()).to.deep.equal({ queued: 3 });
     });
 
@@ -182,7 +182,7 @@ describe('queued calls', () => {
       it("of a revoked key are cancelled even if one of them is locked, and the locked call is cancelled once it's released", async () => {
         await addCalls('goes', 3);
         const { database: db } = direct.storage;
-        let cancelling: Promise<number> | undefined;
+        let cancelling: ReturnType<typeof cancelQueued> | undefined;
         await db.write.transaction(async (trx) => {
           await trx('calls').where({ contact_id: 'goes-1' }).forUpdate().first();
           cancelling = cancelQueued(db, { ids: ['goes'] }, clock.now());
@@ -203,7 +203,7 @@ describe('queued calls', () => {
         await addCalls('goes-late', 1, { api_key_id: 'goes' });
         return awaitWriters();
       };
-      expect(await direct.ports.stores.apiKeys.finishCancelling(clock.now(), new AbortController().signal)).to.equal(3);
+      expect(await direct.ports.stores.apiKeys.cancelCallsOfMarked(clock.now(), new AbortController().signal)).to.equal(3);
       expect([await states(), await unfinished()]).to.deep.equal([{ cancelled: 3 }, []]);
     });
 
@@ -224,7 +224,7 @@ describe('queued calls', () => {
         const plans: string[] = [];
         for (const [sql, bindings] of asked) plans.push(JSON.stringify(await db.query(`EXPLAIN QUERY PLAN ${sql}`, bindings)));
         await analyzed.close();
-        expect(plans).to.have.length(2);
+        expect(plans).to.have.length(3);
         for (const plan of plans) expect(plan).to.contain('INDEX calls_due');
       });
     }
@@ -244,7 +244,7 @@ describe('queued calls', () => {
       expect(claimed.map(({ contactId }) => contactId)).to.deep.equal(['stays-0']);
       expect(await states()).to.deep.equal({ cancelled: 1_101, dialing: 1 });
       expect(await unfinished()).to.deep.equal(['goes']);
-      await direct.ports.stores.apiKeys.finishCancelling(now);
+      await direct.ports.stores.apiKeys.cancelCallsOfMarked(now);
       expect(await unfinished()).to.deep.equal([]);
     });
 

@@ -1,6 +1,6 @@
 import type { PasswordChange } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
-import { type CancelQueuedCalls, wakingFor } from '../api-keys.ts';
+import { wakingFor } from '../api-keys.ts';
 import { auditEvent, describeChange, toOwningScope, userEvent } from '../audit/audit.ts';
 import { type Millis, oneDay, plus } from '../instant.ts';
 import type {
@@ -18,7 +18,7 @@ import type {
   Viewer,
 } from '../model.ts';
 import { type Page, readPage, type TimePosition, timeCursors, toPage } from '../paging.ts';
-import type { Ports, ToKeyEvent } from '../ports.ts';
+import type { CancelQueuedCalls, Ports, ToKeyEvent } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { requireGoodPassword } from '../sign-in/new-password.ts';
 import { ownAttempt, randomLetters, requireCode, requireNoFactor } from '../sign-in/second-factor.ts';

@@ -13,7 +13,7 @@ import { awaitGone, type Lane, type Lanes, requireSeen } from '../engine/databas
 import type { DialingStopRow } from '../engine/tables.ts';
 import { markChanged } from '../protection/rules.ts';
 import { isAt } from '../queue/call-stages.ts';
-import { cancelForGood, cancelSoon, countUndialed, isInScope } from '../queue/queue.ts';
+import { type Cancelling, cancelQueued, countUndialed, isInScope } from '../queue/queue.ts';
 import { countLive, dialingSql } from './live-calls.ts';
 
 /** In ms: how long a stop waits for hand-offs. Each ends at most `dialingLimits.answer` after its claim, and then its result is saved. */
@@ -42,7 +42,7 @@ export function stopStore({ console: database, background }: Lanes): StopStore {
       if (cancelling !== false) {
         const cancelling_since = await newestOf(background, stop);
         await write('dialing_stops').where({ scope_id: row.scope_id }).update({ cancelling_since });
-        await cancelFor(background, { ...row, cancelling_since }, toCancel(cancelling));
+        await cancelFor(background, { ...row, cancelling_since }, { isSoon: cancelling === 'soon' });
       }
       const [current = stop] = isNew ? [] : await select(database, equal('s.scope_id', row.scope_id));
       return { stop: current, isNew };
@@ -60,7 +60,8 @@ export function stopStore({ console: database, background }: Lanes): StopStore {
     async resume(stop, event, cancelling) {
       const row = await read('dialing_stops').where({ id: stop.id }).first();
       // Calls that were to be cancelled mustn't leave instead.
-      if (row?.cancelling_since != null && (await cancelFor(background, row, toCancel(cancelling))) === null) throw stillCancelling();
+      if (row?.cancelling_since != null && (await cancelFor(background, row, { isSoon: cancelling === 'soon' })) === null)
+        throw stillCancelling();
       return write.transaction(async (trx) => {
         const ended = await trx('dialing_stops').where({ id: stop.id, by_type: stop.byType }).delete();
         if (ended === 0) return false;
@@ -70,10 +71,10 @@ export function stopStore({ console: database, background }: Lanes): StopStore {
       });
     },
 
-    async finishCancelling(signal) {
+    async cancelCallsOfStopped(signal) {
       let cancelled = 0;
       const rows: DialingStopRow[] = await background.read('dialing_stops').whereNotNull('cancelling_since');
-      for (const row of rows) cancelled += (await cancelFor(background, row, (...calls) => cancelForGood(...calls, { signal }))) ?? 0;
+      for (const row of rows) cancelled += (await cancelFor(background, row, { signal })) ?? 0;
       return cancelled;
     },
   };
@@ -143,10 +144,6 @@ function stillCancelling(): Problem {
   return new Problem('unavailable', detail, { retryAfter: 5 });
 }
 
-type Cancel = (...calls: Parameters<typeof cancelSoon>) => Promise<number | boolean | null>;
-
-const toCancel = (cancelling: true | 'soon'): Cancel => (cancelling === 'soon' ? cancelSoon : cancelForGood);
-
 /**
  * Returns the time of a stop or, if that's later, of the newest call that's there, because the clock of the core where a call was placed may
  * be ahead. Calls that are placed later aren't cancelled.
@@ -172,18 +169,18 @@ async function newestOf(database: Lane, { id, scope, target, at }: DialingStop):
 /**
  * Cancels the calls that were queued at the time of a stop.
  *
- * @returns the number of calls, as far as it's known; null if there was no time for all of them
+ * @returns the number of calls; null if there was no time for all of them
  */
-async function cancelFor(database: Lane, row: DialingStopRow, cancel: Cancel): Promise<number | null> {
+async function cancelFor(database: Lane, row: DialingStopRow, how: Cancelling): Promise<number | null> {
   const { cancelling_since: at } = row;
   if (at === null) return 0;
   const calls = { scope: row.scope, scopeId: row.scope_id, placedUntil: at };
-  const cancelled = await cancel(database, calls, at);
+  const cancelled = await cancelQueued(database, calls, at, how);
   if (cancelled === null)
     throw new Problem('unavailable', "Dialing is stopped, but some queued calls aren't cancelled yet. Repeat the request.", {
       retryAfter: 5,
     });
   if (cancelled === false) return null;
   await database.write('dialing_stops').where({ scope_id: row.scope_id, cancelling_since: at }).update({ cancelling_since: null });
-  return Number(cancelled);
+  return cancelled;
 }

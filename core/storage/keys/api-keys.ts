@@ -9,7 +9,7 @@ import { recordAudit, recordAudits } from '../audit/audit.ts';
 import { countRows, inChunks, type Lane, type Lanes, perLane, required } from '../engine/database.ts';
 import { readSql } from '../engine/sql-file.ts';
 import type { ApiKeyRow, KeyUsageRow, UserRow } from '../engine/tables.ts';
-import { cancelForGood, cancelSoon, countQueued, type KeysWithCalls, keysHandingOff } from '../queue/queue.ts';
+import { cancelQueued, countQueued, type KeysWithCalls, keysHandingOff } from '../queue/queue.ts';
 import { effectiveTimeZone, parseLimits, reachedAccount, reachedPartner } from './authorization.ts';
 
 /** Narrows a query on keys, named `k`, for lists. Uses the partner that's recorded with each key, because it has an index. */
@@ -264,11 +264,21 @@ export function apiKeyStore({ console: database, lists, background }: Lanes): Ap
         if (left.length > 0) await recordAudits(trx, left);
         return revoked;
       });
-      await cancelInFlight(database, revoked, options);
+      await cancelCallsOfKeys(database, { ids: revoked }, options);
       return revoked;
     },
 
-    finishCancelling: (at, signal) => finishCancelling(background, at, signal),
+    async cancelCallsOfMarked(at, signal) {
+      const marked = background.read('revoked_api_keys').whereNotNull('cancelling_since').orderBy('id').limit(unmarkBatchSize);
+      for (let cancelled = 0, last = ''; ; ) {
+        const ids: string[] = await marked.clone().where('id', '>', last).pluck('id');
+        const next = ids.at(-1);
+        if (next === undefined) return cancelled;
+        cancelled += Number(inTime(await cancelQueued(background, 'marked', at, { signal })));
+        await unmark(background, 'marked', ids, at);
+        last = next;
+      }
+    },
 
     async countByDaysLeft(now) {
       const until = (days: number) => plus(now, days * oneDay);
@@ -357,34 +367,22 @@ export async function revokeKeys(
 }
 
 /**
- * Cancels the queued calls of revoked keys, if the options say so. The keys stay marked until this is done and none of their calls is being
- * handed off. If this fails, takes too long for 'soon' or the process dies, housekeeping finishes it.
+ * Cancels the queued calls of revoked keys, or of a deleted user who still has keys, if the options say so. Revoked keys stay marked until
+ * this is done and none of their calls is being handed off. If this fails, takes too long for 'soon' or the process dies, housekeeping
+ * finishes it. It also finishes it for the user's other keys, which are marked when they're revoked.
  *
  * @throws CallsNotCancelled if housekeeping has to finish it
  */
-export async function cancelInFlight(database: Lane, ids: readonly string[], options: RevokeOptions): Promise<void> {
-  if (ids.length === 0) return;
-  await orLater(options, async (cancel) => {
-    if (await cancel(database, { ids }, options.at)) await unmark(database, { ids }, ids, options.at);
-  });
-}
-
-/** The same for a deleted user who still has keys. They're marked when they're revoked, and housekeeping finishes the rest. */
-export async function cancelDeletedUsersCalls(database: Lane, creatorId: string, options: RevokeOptions): Promise<void> {
-  await orLater(options, (cancel) => cancel(database, { creatorId }, options.at));
-}
-
-type Cancel = (database: Lane, keys: KeysWithCalls, at: Millis) => Promise<boolean>;
-
-/** @param work cancels as the options say. `cancel` returns whether all calls are cancelled */
-async function orLater({ cancelQueuedCalls }: RevokeOptions, work: (cancel: Cancel) => Promise<unknown>): Promise<void> {
-  if (cancelQueuedCalls === false || cancelQueuedCalls === 'later') return;
+export async function cancelCallsOfKeys(
+  database: Lane,
+  keys: Exclude<KeysWithCalls, 'marked'>,
+  { at, cancelQueuedCalls }: RevokeOptions,
+): Promise<void> {
+  const ids = 'ids' in keys ? keys.ids : null;
+  if (ids?.length === 0 || cancelQueuedCalls === false || cancelQueuedCalls === 'later') return;
   try {
-    await work(async (...keys) => {
-      if (cancelQueuedCalls === 'soon') return inTime(await cancelSoon(...keys));
-      await cancelAll(...keys);
-      return true;
-    });
+    const cancelled = inTime(await cancelQueued(database, keys, at, { isSoon: cancelQueuedCalls === 'soon' }));
+    if (cancelled !== false && ids) await unmark(database, keys, ids, at);
   } catch (cause) {
     throw new CallsNotCancelled('unavailable', notCancelled, { cause, retryAfter: 60 });
   }
@@ -394,23 +392,6 @@ const notCancelled =
   "The key was revoked or the user deleted, but some queued calls couldn't be cancelled yet. The core retries every minute. Check the call list for any that remain.";
 
 const unmarkBatchSize = 10_000;
-
-/** Cancels the queued calls of all keys that are still marked. @returns the number of calls */
-async function finishCancelling(database: Lane, at: Millis, signal?: AbortSignal): Promise<number> {
-  const marked = database.read('revoked_api_keys').whereNotNull('cancelling_since').orderBy('id').limit(unmarkBatchSize);
-  for (let changed = 0, last = ''; ; ) {
-    const ids: string[] = await marked.clone().where('id', '>', last).pluck('id');
-    const next = ids.at(-1);
-    if (next === undefined) return changed;
-    changed += await cancelAll(database, 'marked', at, signal);
-    await unmark(database, 'marked', ids, at);
-    last = next;
-  }
-}
-
-async function cancelAll(database: Lane, keys: KeysWithCalls, at: Millis, signal?: AbortSignal): Promise<number> {
-  return inTime(await cancelForGood(database, keys, at, { signal }));
-}
 
 function inTime<Result>(cancelled: Result | null): Result {
   if (cancelled === null) throw new Error("A statement that writes calls didn't finish in time.");

@@ -103,64 +103,44 @@ export async function keysHandingOff(database: Lane, keys: KeysWithCalls, now: M
 
 /** The number of calls in one transaction. Other keys wait while it runs: see scripts/bench/README.md. */
 const cancelBatchSize = 200;
-type Cancelling = { signal?: AbortSignal | undefined; size?: number };
-
-/** Cancels in short transactions, so that others can write in between. @returns the number of cancelled calls */
-export function cancelQueued(database: Lane, calls: CallsToCancel, at: Millis, how: Cancelling = {}): Promise<number> {
-  return sumOfCalls(database, (lane) => cancelInLane(lane, calls, at, how));
-}
-
-/**
- * Cancels calls, and then those that a batch has added in between, because it checked the keys or the stops before they changed.
- *
- * @returns the number of cancelled calls; null if such a batch doesn't end in time
- */
-export async function cancelForGood(database: Lane, calls: CallsToCancel, at: Millis, how?: Cancelling): Promise<number | null> {
-  const cancelled = await cancelQueued(database, calls, at, how);
-  // Once the batches have ended, no more calls can be added.
-  return (await database.awaitWriters()) ? cancelled + (await cancelQueued(database, calls, at, how)) : null;
-}
-
 /** In ms: how long a response waits for the calls of a revoked key, a deleted user or a stop to be cancelled. A million take a minute. */
 export const soon = { ms: 700 };
+/** @property isSoon ends it after `soon`. Housekeeping has to cancel the rest, and until then, claims cancel them instead */
+export type Cancelling = { isSoon?: boolean; signal?: AbortSignal | undefined; size?: number };
 
 /**
- * Cancels calls, but for no longer than `soon`. Housekeeping has to cancel the rest, and until then, claims cancel them instead.
+ * Cancels calls in short transactions, so that others can write in between, and then those that a batch has added in the meantime, because
+ * it checked the keys or the stops before they changed.
  *
- * @returns whether all are cancelled; null if a batch or a claim that began before doesn't end in time
+ * @returns the number of cancelled calls; false if `soon` wasn't enough; null if a batch or a claim that began before doesn't end in time
  */
-export async function cancelSoon(database: Lane, calls: CallsToCancel, at: Millis): Promise<boolean | null> {
-  const signal = AbortSignal.timeout(soon.ms);
+export async function cancelQueued(database: Lane, calls: CallsToCancel, at: Millis, how: Cancelling = {}): Promise<number | false | null> {
+  const { isSoon = false, size = cancelBatchSize } = how;
+  const signal = isSoon ? AbortSignal.timeout(soon.ms) : how.signal;
+  const cancelAll = () => sumOfCalls(database, (lane) => cancelInLane(lane, calls, at, { size, signal }));
   try {
-    return (await cancelForGood(database, calls, at, { signal })) === null ? null : true;
+    const cancelled = await cancelAll();
+    // Once the batches have ended, no more calls can be added.
+    return (await database.awaitWriters()) ? cancelled + (await cancelAll()) : null;
   } catch (error) {
-    if (!signal.aborted) throw error;
+    if (!isSoon || !signal?.aborted) throw error;
     return (await database.awaitWriters()) ? false : null;
   }
 }
 
-async function cancelInLane(database: Lane, calls: CallsToCancel, at: Millis, how: Cancelling): Promise<number> {
-  let cancelled = 0;
-  // Handle locked calls last, because waiting for them while holding many other locks could cause deadlocks. SQLite doesn't lock calls.
-  for (const locked of database.kind === 'sqlite' ? (['skip'] as const) : (['skip', 'wait'] as const)) {
-    for (let count: number; ; cancelled += count) {
-      count = await cancelOnce(database, calls, { at, locked, ...how });
-      // Repeat until nothing is left, because calls may have moved to a part of the queue that was already read.
-      if (count === 0) break;
-    }
-  }
-  return cancelled;
-}
-
-type Options = Cancelling & { at: Millis; locked: 'skip' | 'wait' };
-
-/** Reads the queue once, from start to end. @returns the number of cancelled calls */
-async function cancelOnce(database: Lane, calls: CallsToCancel, options: Options): Promise<number> {
-  const { signal, size = cancelBatchSize } = options;
+async function cancelInLane(lane: Lane, calls: CallsToCancel, at: Millis, part: QueuePart): Promise<number> {
   const among = both(isAmong(calls), { sql: isUndialed, values: [] });
   let cancelled = 0;
-  for await (const rows of walkQueue(database, { among, size, signal }))
-    cancelled += await cancelFound(database, rows.map(toKeyPair), options);
+  // Handle locked calls last, because waiting for them while holding many other locks could cause deadlocks. SQLite doesn't lock calls.
+  for (const locked of lane.kind === 'sqlite' ? (['skip'] as const) : (['skip', 'wait'] as const)) {
+    let before: number;
+    // Repeat until nothing is left, because calls may have moved to a part of the queue that was already read.
+    do {
+      before = cancelled;
+      for await (const rows of walkQueue(lane, { ...part, among }))
+        cancelled += await cancelFound(lane, rows.map(toKeyPair), { at, locked });
+    } while (cancelled > before);
+  }
   return cancelled;
 }
 
@@ -195,13 +175,13 @@ export async function* walkQueue(database: Lane, part: QueuePart & { among?: Con
 
 /** Cancels those of these calls that can still be cancelled. */
 export async function cancelFound(
-  database: Lane,
+  lane: Lane,
   calls: readonly CallKeyPair[],
-  { at, locked }: Pick<Options, 'at' | 'locked'>,
+  { at, locked }: { at: Millis; locked: 'skip' | 'wait' },
   transaction?: Knex.Transaction,
 ): Promise<number> {
   const keys = calls.map((key) => [...key, at]);
-  return (await statementsOf(database).cancel[locked](keys, undefined, transaction)).changed;
+  return (await statementsOf(lane).cancel[locked](keys, undefined, transaction)).changed;
 }
 
 export type CallKeyPair = [campaignId: string, contactId: string];

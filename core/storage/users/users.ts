@@ -11,7 +11,7 @@ import { either, matching } from '../engine/conditions.ts';
 import { countRows, inChunks, inShortTransactions, type Lane, type Lanes, required } from '../engine/database.ts';
 import { isUniqueViolation } from '../engine/errors.ts';
 import type { ApiKeyRow, LinkRow, SecondFactorRow, UserRow } from '../engine/tables.ts';
-import { cancelDeletedUsersCalls, cancelInFlight, revokeKeys, toEventScope } from '../keys/api-keys.ts';
+import { cancelCallsOfKeys, revokeKeys, toEventScope } from '../keys/api-keys.ts';
 import { countQueued } from '../queue/queue.ts';
 
 export type NamedUserRow = Pick<UserRow, 'id' | 'email' | 'name' | 'user_type' | 'account_id' | 'partner_id'> & {
@@ -225,8 +225,7 @@ export function userStore({ console: database, 'sign-in': signIn, lists, backgro
       });
       if (!deleted) return null;
       const { revoked, apiKeys, sessions } = deleted;
-      if (revoked.length < keysPerTransaction) await cancelInFlight(database, revoked, options);
-      else await cancelDeletedUsersCalls(database, userId, options);
+      await cancelCallsOfKeys(database, revoked.length < keysPerTransaction ? { ids: revoked } : { creatorId: userId }, options);
       return { apiKeys, sessions };
     },
 
