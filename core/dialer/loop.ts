@@ -27,7 +27,7 @@ const pollEvery = 1_000;
 /** In ms. Must be much shorter than the lease, because saving a result is retried only until the lease expires. */
 export const settling = { every: 500 };
 
-/** Whether calls may leave later than their pace allows. */
+/** Whether calls may leave later than their pace or claim allows. */
 export const departures = { mayBeLate: false };
 
 /** The last call of a claim that has left within its pace: its moment, and how much later it left, in ms. */
@@ -113,7 +113,7 @@ export function startDialer(deps: {
   let lateness = 0;
 
   async function dial(call: ClaimedCall, line: Line): Promise<void> {
-    const isInTime = (await mayLeave(call, line)) && mayBegin(call, performance.now());
+    const isInTime = (await mayLeave(call, line)) && (departures.mayBeLate || mayBegin(call, performance.now()));
     if (call.leaves) lateness = Math.max(performance.now() - call.leaves.at, lateness * 0.95);
     const step = isInTime ? nextStep(call, provider, clock.now()) : putBack(call, clock.now());
     if (step === 'hand-off') return settle(call, await handOff(call));
