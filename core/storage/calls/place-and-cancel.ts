@@ -171,7 +171,7 @@ export function callStore(
     return { kind: 'stale', fresh };
   }
 
-  /** Finds out why a statement changed nothing, and updates what the process remembers about the key. */
+  /** Finds out why a statement changed nothing, and updates the limits of `request.key`, which http remembers. */
   async function explain(
     request: KeyedRequest,
     checkedLimits: KeyLimits | null,
