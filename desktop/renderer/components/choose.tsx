@@ -2,7 +2,6 @@ import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Named } from '#contract/console/common.ts';
 import type { AccountsView, CampaignsView } from '#contract/console/directory.ts';
-import type { SessionView } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
 import type { ProtectionScope } from '#contract/protection/protection.ts';
 import { foldText } from '#contract/text/text.ts';
@@ -11,6 +10,7 @@ import { describeFailure } from '../state/failure-text.ts';
 import { pluralize } from '../state/format.ts';
 import { capitalized } from '../state/labels.ts';
 import { type List, mapped } from '../state/list.ts';
+import type { Tenancy } from '../state/protection.ts';
 import { Dialog } from './dialog.tsx';
 import { ErrorText, Field } from './form.tsx';
 import { Icon } from './icons.tsx';
@@ -358,16 +358,6 @@ const noCampaigns: Result<CampaignsView> = { ok: true, value: { campaigns: [], n
 function toOption(tenancy: Tenancy, parent: string): TenancyOption {
   const { kind, id, name } = tenancy;
   return { id: `${kind}/${id}`, name, caption: [capitalized(kind), parent].filter((part) => part !== '').join(' in '), tenancy };
-}
-
-/** A partner, account or campaign that can have rules. */
-export type Tenancy = { kind: ProtectionScope; id: string; name: string };
-
-/** Returns the partner or account that the viewer works in; null for staff who haven't selected one. */
-export function ownTenancy({ viewer: { account, partner }, tenancy }: SessionView): Tenancy | null {
-  if (account) return { kind: 'account', ...account };
-  if (partner) return { kind: 'partner', ...partner };
-  return tenancy;
 }
 
 /** Finds accounts and partners everywhere, for staff. */

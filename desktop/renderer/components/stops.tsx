@@ -6,9 +6,9 @@ import { describeFailure, isNotFound, type LookedUp, lookUpChange, lookUpGone } 
 import { pluralize } from '../state/format.ts';
 import { capitalized } from '../state/labels.ts';
 import type { List } from '../state/list.ts';
-import { describePlace, describeWaiting, type Place, type Waiting } from '../state/protection.ts';
+import { describePlace, describeWaiting, ownTenancy, type Place, type Tenancy, type Waiting } from '../state/protection.ts';
 import { session } from '../state/session.ts';
-import { ChooseTenancy, ownTenancy, type Tenancy } from './choose.tsx';
+import { ChooseTenancy } from './choose.tsx';
 import { Facts } from './details.tsx';
 import { CloseAction, Dialog } from './dialog.tsx';
 import { FormDialog, TextField } from './form.tsx';

@@ -1,9 +1,10 @@
 import { DateTime } from 'luxon';
+import type { SessionView } from '#contract/console/session.ts';
 import { type HoursRule, type Weekday, weekdays } from '#contract/protection/calling-hours.ts';
 import type { ContactLimits, Pace, StopView } from '#contract/protection/dialing.ts';
 import { doNotCallReasonLabels } from '#contract/protection/do-not-call.ts';
 import { restrictedKindNames } from '#contract/protection/numbers.ts';
-import type { CheckedNumberView, CheckReason } from '#contract/protection/protection.ts';
+import type { CheckedNumberView, CheckReason, ProtectionScope } from '#contract/protection/protection.ts';
 import { dayMinutes, formatMinutes, isDay, toMinutes } from './days.ts';
 import { formatDay, formatIsoDay, formatMinute, formatNumber, pluralize } from './format.ts';
 
@@ -234,6 +235,16 @@ export function describeCountries(codes: readonly string[]): string {
 
 export function nameCountry(code: string): string {
   return (/^[A-Z]{2}$/.test(code) && names.of(code)) || `${code} (unknown)`;
+}
+
+/** A partner, account or campaign that can have rules. */
+export type Tenancy = { kind: ProtectionScope; id: string; name: string };
+
+/** Returns the partner or account that the viewer works in; null for staff who haven't selected one. */
+export function ownTenancy({ viewer: { account, partner }, tenancy }: SessionView): Tenancy | null {
+  if (account) return { kind: 'account', ...account };
+  if (partner) return { kind: 'partner', ...partner };
+  return tenancy;
 }
 
 export type Place = Pick<StopView, 'scope' | 'target'>;

@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks';
 import { type NumberRules, type RestrictedKind, restrictedKindLabels, restrictedKinds } from '#contract/protection/numbers.ts';
 import type { NumbersView } from '#contract/protection/protection.ts';
-import type { Tenancy } from '../../components/choose.tsx';
 import { Facts } from '../../components/details.tsx';
 import { Form, FormError, SubmitButton, TextField } from '../../components/form.tsx';
 import { useList } from '../../components/list.tsx';
@@ -9,7 +8,7 @@ import { ListPage } from '../../components/page.tsx';
 import { announce } from '../../state/announcement.ts';
 import { isConflict, lookUpChange } from '../../state/failure-text.ts';
 import type { List } from '../../state/list.ts';
-import { describeCountries, readCountries } from '../../state/protection.ts';
+import { describeCountries, readCountries, type Tenancy } from '../../state/protection.ts';
 import { chosenTenancy, Outdated, RulesHead, saveRules, type TabProps, withName } from './tenancy.tsx';
 
 export function AllowedNumbers({ title, own, canChange, filters, onChange, tabs, actions }: TabProps) {

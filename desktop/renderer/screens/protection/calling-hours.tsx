@@ -2,7 +2,6 @@ import { useState } from 'preact/hooks';
 import { type HoursRule, hoursRulesSchema, type Weekday, weekdays } from '#contract/protection/calling-hours.ts';
 import type { CallingHoursView } from '#contract/protection/protection.ts';
 import { parseJson } from '#contract/text/json.ts';
-import type { Tenancy } from '../../components/choose.tsx';
 import { DayInput, dayProblem, TimeInput } from '../../components/dates.tsx';
 import { Facts } from '../../components/details.tsx';
 import { Field, FormDialog, useFieldError, useForm } from '../../components/form.tsx';
@@ -20,6 +19,7 @@ import {
   formatWindows,
   nextWindow,
   summarizeHours,
+  type Tenancy,
   toWeeks,
   type Week,
   type Window,

@@ -9,7 +9,7 @@ import {
 import { type DoNotCallView, optOutScopes } from '#contract/protection/protection.ts';
 import { toPhonePrefix } from '#contract/text/text.ts';
 import type { Result } from '../../../ipc.ts';
-import { ChooseTenancy, type Tenancy } from '../../components/choose.tsx';
+import { ChooseTenancy } from '../../components/choose.tsx';
 import { DayInput, dayProblem } from '../../components/dates.tsx';
 import { CloseAction, Dialog } from '../../components/dialog.tsx';
 import { ExportAllButton } from '../../components/export-buttons.tsx';
@@ -33,6 +33,7 @@ import {
   readNumbers,
   shownLines,
 } from '../../state/pasted-numbers.ts';
+import type { Tenancy } from '../../state/protection.ts';
 import type { TabProps } from './tenancy.tsx';
 
 type NumberDialog =

@@ -8,7 +8,6 @@ import {
   paceSchema,
 } from '#contract/protection/dialing.ts';
 import type { Result } from '../../../ipc.ts';
-import type { Tenancy } from '../../components/choose.tsx';
 import { Facts } from '../../components/details.tsx';
 import { Form, FormError, SubmitButton, TextField } from '../../components/form.tsx';
 import { useList } from '../../components/list.tsx';
@@ -17,7 +16,7 @@ import { announce } from '../../state/announcement.ts';
 import { lookUpChange } from '../../state/failure-text.ts';
 import { capitalized } from '../../state/labels.ts';
 import type { List } from '../../state/list.ts';
-import { describeContactLimits, describePace } from '../../state/protection.ts';
+import { describeContactLimits, describePace, type Tenancy } from '../../state/protection.ts';
 import { chosenTenancy, RulesHead, saveRules, type TabProps, withName } from './tenancy.tsx';
 
 /** @property pace null for a partner, which has none */

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { CheckedNumberView } from '#contract/protection/protection.ts';
-import { type Campaign, ChooseCampaign, ownTenancy, useCampaigns } from '../../components/choose.tsx';
+import { type Campaign, ChooseCampaign, useCampaigns } from '../../components/choose.tsx';
 import { Facts } from '../../components/details.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Form, FormActions, FormError, TextField, useForm } from '../../components/form.tsx';
@@ -8,7 +8,7 @@ import { Loadable, useFilters } from '../../components/list.tsx';
 import { StopButton } from '../../components/stops.tsx';
 import { ownZone } from '../../state/clock.ts';
 import type { ScreenProps } from '../../state/navigation.ts';
-import { describeHours, describeReasons, formatForPerson, nameCountry } from '../../state/protection.ts';
+import { describeHours, describeReasons, formatForPerson, nameCountry, ownTenancy } from '../../state/protection.ts';
 import { AllowedNumbers } from './allowed-numbers.tsx';
 import { CallingHours } from './calling-hours.tsx';
 import { DoNotCall } from './do-not-call.tsx';

@@ -1,11 +1,12 @@
 import type { ComponentChildren } from 'preact';
 import type { ProtectionScope } from '#contract/protection/protection.ts';
 import type { Result } from '../../../ipc.ts';
-import { ChooseTenancy, type Tenancy } from '../../components/choose.tsx';
+import { ChooseTenancy } from '../../components/choose.tsx';
 import { useForm } from '../../components/form.tsx';
 import { isConflict } from '../../state/failure-text.ts';
 import { defineFilters, oneOf, text, unwritten } from '../../state/filters.ts';
 import type { List } from '../../state/list.ts';
+import type { Tenancy } from '../../state/protection.ts';
 
 export const screenFilters = defineFilters('protection', ['tab'], {
   tab: oneOf(['do-not-call', 'calling-hours', 'numbers', 'limits'], 'do-not-call'),
