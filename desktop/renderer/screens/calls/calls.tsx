@@ -145,34 +145,30 @@ type CallsProps = { title: string; filters: Filters; search: string; onChange: C
 
 function CampaignCalls({ campaignId, ...props }: CallsProps & { campaignId: string }) {
   const { filters, search, onChange } = props;
-  const filter = { ...chartFilter(filters, search, firstChartDay()), timeZone: ownZone.value };
+  const filter = chartFilter(filters, search);
   // The list doesn't wait for the chart.
-  const summary = useList({
+  const outcomes = useList({
     key: `outcomes/${campaignId}`,
     filter: JSON.stringify(filter),
     every: summaryMs,
     load: () => window.callkey.request('summarizeCalls', { id: campaignId, ...filter }),
-  }).state.value;
-  const chart = <Chart {...{ filters, filter, summary: summary.view, isLoading: isOld(summary, filter), onChange }} />;
+  });
+  const { view: summary } = outcomes.state.value;
+  const chart = <Chart {...{ filters, filter, summary, isLoading: summary === null || outcomes.isOld, onChange }} />;
   return <CallList {...props} campaignId={campaignId} actions={props.choice} chart={chart} />;
 }
 
-type OutcomesFilter = ReturnType<typeof chartFilter> & { timeZone: string };
-
-/** Whether a view is still that of another filter. */
-function isOld(loaded: { view: unknown; filter: string; loadedAt: number }, filter: OutcomesFilter): boolean {
-  return loaded.view === null || loaded.filter !== JSON.stringify(filter);
-}
+type ChartFilter = ReturnType<typeof chartFilter>;
 
 /** Returns the chart's filter. A single day is only highlighted among the last 30, so that it can be compared with the others. */
-function chartFilter({ state, apiKey, from, to }: Filters, search: string, firstDay: string) {
-  const isMarked = from === to && (from === '' || from >= firstDay);
-  return { state, apiKey, search, ...(isMarked ? { from: '', to: '' } : { from, to }) };
+function chartFilter({ state, apiKey, from, to }: Filters, search: string) {
+  const isMarked = from === to && (from === '' || from >= firstChartDay());
+  return { state, apiKey, search, ...(isMarked ? { from: '', to: '' } : { from, to }), timeZone: ownZone.value };
 }
 
 type ChartProps = {
   filters: Filters;
-  filter: OutcomesFilter;
+  filter: ChartFilter;
   summary: CallsSummaryView | null;
   isLoading: boolean;
   note?: string;
@@ -483,10 +479,7 @@ function AllCalls({ campaigns, onChoose, ...props }: AllCallsProps) {
   const { by, from, to, sort } = filters;
   const isByCampaign = by === 'campaigns';
   // Ignores the filters that aren't shown with the table of campaigns.
-  const chosen = isByCampaign
-    ? chartFilter({ ...screenFilters.initial, from, to }, '', firstChartDay())
-    : chartFilter(filters, search, firstChartDay());
-  const filter = { ...chosen, timeZone: ownZone.value };
+  const filter = isByCampaign ? chartFilter({ ...screenFilters.initial, from, to }, '') : chartFilter(filters, search);
   const { list, isWhole } = useSearchedList<OutcomesView>({
     key: 'all-outcomes',
     filter: JSON.stringify(filter),
@@ -511,7 +504,7 @@ function AllCalls({ campaigns, onChoose, ...props }: AllCallsProps) {
       filters={filters}
       filter={filter}
       summary={view && combineCampaigns(view)}
-      isLoading={isWhole && isOld(list.state.value, filter)}
+      isLoading={isWhole && (view === null || list.isOld)}
       note={isWhole || !view ? '' : describeCounted(view)}
       onChange={onChange}
     />
@@ -550,7 +543,7 @@ function AllCalls({ campaigns, onChoose, ...props }: AllCallsProps) {
   );
 }
 
-async function loadOutcomes(filter: OutcomesFilter, search: string, cursor: string | null): Promise<Result<OutcomesView>> {
+async function loadOutcomes(filter: ChartFilter, search: string, cursor: string | null): Promise<Result<OutcomesView>> {
   const [campaigns, summary] = await Promise.all([
     window.callkey.request('listCampaigns', { search, cursor }),
     window.callkey.request('summarizeAllCalls', { ...filter, campaignSearch: search, cursor }),
