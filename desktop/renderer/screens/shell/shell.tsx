@@ -223,31 +223,19 @@ function Leaving({ go, stay }: { go: () => void; stay: () => void }) {
 function NoTenancy({ title }: { title: string }) {
   const first = useList({ key: 'any-partner', load: () => window.callkey.request('listDirectoryPartners', {}) });
   const { view } = first.state.value;
-  if (view) return view.partners.length === 0 ? <SetUp onAlreadySetUp={() => void first.refresh()} /> : <ChooseTenancy title={title} />;
+  if (view?.partners.length === 0) return <SetUp onAlreadySetUp={() => void first.refresh()} />;
   return (
-    <Page title={title}>
-      <Loadable list={first} noun="accounts">
-        {() => null}
+    <Page title={title} actions={view && <StopButton shown={null} />}>
+      <Loadable list={first} noun="accounts" isInPage>
+        {() => (
+          <Empty title="Choose an account or partner first">
+            <p>This screen shows the data of the account or partner you choose.</p>
+            <button type="button" class="primary" onClick={opens('switch-tenancy')}>
+              Choose
+            </button>
+          </Empty>
+        )}
       </Loadable>
-    </Page>
-  );
-}
-
-function ChooseTenancy({ title }: { title: string }) {
-  return (
-    <Page title={title} actions={<StopButton shown={null} />}>
-      <Empty title="Choose an account or partner first">
-        <p>This screen shows the data of the account or partner you choose.</p>
-        <button
-          type="button"
-          class="primary"
-          onClick={() => {
-            openDialog.value = 'switch-tenancy';
-          }}
-        >
-          Choose
-        </button>
-      </Empty>
     </Page>
   );
 }
@@ -261,7 +249,7 @@ const isMac = navigator.userAgent.includes('Mac OS');
 function Sidebar({ session, current, onCommand }: SidebarProps) {
   return (
     <header class="sidebar">
-      <Tenancy session={session} onSwitch={() => onCommand('switch-tenancy')} />
+      <CurrentTenancy session={session} onSwitch={() => onCommand('switch-tenancy')} />
       <nav aria-label="Screens">
         <ul>
           {screensFor(session.viewer).map(({ name, icon, label }, index) => (
@@ -292,7 +280,7 @@ function Sidebar({ session, current, onCommand }: SidebarProps) {
 }
 
 /** Shows the viewer's tenancy and the server. Staff can switch the tenancy here. */
-function Tenancy({ session, onSwitch }: { session: SessionView; onSwitch: () => void }) {
+function CurrentTenancy({ session, onSwitch }: { session: SessionView; onSwitch: () => void }) {
   const names = (
     <span>
       <span class="name clip">{tenancyName(session)}</span>
