@@ -13,6 +13,7 @@ import { ownZone } from '../../state/clock.ts';
 import { commandsFor } from '../../state/commands.ts';
 import { describeFailure } from '../../state/failure-text.ts';
 import { serverHost, tenancyName } from '../../state/labels.ts';
+import { mapped } from '../../state/list.ts';
 import { leaveForms, showKey } from '../../state/navigation.ts';
 
 type PaletteProps = { session: SessionView; onCommand: (command: Command) => void; onClose: () => void };
@@ -114,51 +115,44 @@ async function findAnything(session: SessionView, search: string): Promise<{ ok:
   const isId = idFormat.test(search);
   const seesUsers = screensFor(session.viewer).some(({ name }) => name === 'users');
   const results = await Promise.all([
-    isId ? findKey(search) : [],
-    seesUsers ? (isId ? findUser(search) : findUsers(search)) : [],
+    isId ? findKey(search) : null,
+    seesUsers ? (isId ? findUser(search) : findUsers(search)) : null,
     findCampaigns(search),
-    session.viewer.userType === 'staff' ? findAnyCustomers(search) : [],
+    session.viewer.userType === 'staff' ? findAnyCustomers(search) : null,
   ]);
-  return { ok: true, value: results.flat() };
+  return { ok: true, value: results.flatMap((result) => (result?.ok ? result.value : [])) };
 }
 
-async function findKey(id: string): Promise<Destination[]> {
-  const result = await window.callkey.request('showApiKey', { id, timeZone: ownZone.peek() });
-  if (!result.ok) return [];
-  const { name } = result.value.apiKey;
-  return [{ id: `key-of-id:${id}`, name, caption: 'API key', address: formatAddress('api-keys', { open: id }) }];
-}
+const findKey = (id: string) =>
+  mapped(window.callkey.request('showApiKey', { id, timeZone: ownZone.peek() }), ({ apiKey: { name } }): Destination[] => [
+    { id: `key-of-id:${id}`, name, caption: 'API key', address: formatAddress('api-keys', { open: id }) },
+  ]);
 
-async function findUser(id: string): Promise<Destination[]> {
-  const result = await window.callkey.request('previewDeletion', { id, cursor: null });
-  return result.ok ? [toUser(result.value.user)] : [];
-}
+const findUser = (id: string) => mapped(window.callkey.request('previewDeletion', { id, cursor: null }), ({ user }) => [toUser(user)]);
 
-async function findUsers(search: string): Promise<Destination[]> {
-  const result = await window.callkey.request('listUsers', { search, cursor: null });
-  return result.ok ? result.value.users.slice(0, shown).map(toUser) : [];
-}
+const findUsers = (search: string) =>
+  mapped(window.callkey.request('listUsers', { search, cursor: null }), ({ users }) => users.slice(0, shown).map(toUser));
 
 function toUser({ id, name, email }: { id: string; name: string; email: string }): Destination {
   return { id: `user:${id}`, name, caption: `User · ${email}`, address: formatAddress('users', { open: id }) };
 }
 
 /** So that staff get from one customer to another. */
-async function findAnyCustomers(search: string): Promise<Destination[]> {
-  const result = await findCustomers(search);
-  if (!result.ok) return [];
-  return result.value.options
-    .slice(0, shown)
-    .map(({ tenancy, ...option }) => ({ ...option, address: formatAddress('api-keys', null, tenancy) }));
-}
+const findAnyCustomers = (search: string) =>
+  mapped(findCustomers(search), ({ options }) =>
+    options
+      .slice(0, shown)
+      .map(({ tenancy, ...option }): Destination => ({ ...option, address: formatAddress('api-keys', null, tenancy) })),
+  );
 
-async function findCampaigns(search: string): Promise<Destination[]> {
-  const result = await window.callkey.request('listCampaigns', { search, cursor: null });
-  if (!result.ok) return [];
-  return result.value.campaigns.slice(0, shown).map(({ id, name, account }) => ({
-    id: `campaign:${id}`,
-    name,
-    caption: `Campaign · ${account.name}`,
-    address: formatAddress('calls', { campaign: id }),
-  }));
-}
+const findCampaigns = (search: string) =>
+  mapped(window.callkey.request('listCampaigns', { search, cursor: null }), ({ campaigns }) =>
+    campaigns.slice(0, shown).map(
+      ({ id, name, account }): Destination => ({
+        id: `campaign:${id}`,
+        name,
+        caption: `Campaign · ${account.name}`,
+        address: formatAddress('calls', { campaign: id }),
+      }),
+    ),
+  );
