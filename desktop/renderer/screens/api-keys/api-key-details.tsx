@@ -11,7 +11,7 @@ import { ShortTable } from '../../components/table.tsx';
 import { Moment, toExpiry } from '../../components/time.tsx';
 import { formatAddress } from '../../state/addresses.ts';
 import { addressesProblem, callsPerDayProblem, changedLimits, lockOutWarning, shortId, toDraft } from '../../state/api-keys.ts';
-import { stack } from '../../state/calls.ts';
+import { stack, sum } from '../../state/calls.ts';
 import { ownZone } from '../../state/clock.ts';
 import { isNotFound, lookUpChange } from '../../state/failure-text.ts';
 import { formatInstant, formatIsoDay, formatNumber, pluralize } from '../../state/format.ts';
@@ -227,8 +227,8 @@ function KeysWithSameName({ keys }: { keys: readonly ApiKeyView[] }) {
 
 function Usage({ view: { usage } }: { view: ApiKeyDetailsView }) {
   const chart = stack(usage.map(({ day, placed }) => ({ day, counts: [placed] })));
-  const cancelled = usage.reduce((total, day) => total + day.cancelled, 0);
-  const refused = usage.reduce((sum, day) => sum + (day.refused ?? 0), 0);
+  const cancelled = sum(usage.map((day) => day.cancelled));
+  const refused = sum(usage.map((day) => day.refused ?? 0));
   const { total, highest } = chart;
   const refusals = refused > 0 && (
     <p class="hint">In the last 30 days, {pluralize(refused, 'request was', 'requests were')} refused because of the client’s address.</p>

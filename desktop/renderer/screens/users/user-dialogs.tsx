@@ -12,6 +12,7 @@ import { useIsTaken, useList } from '../../components/list.tsx';
 import { type OneTimeSecret, SecretDialog } from '../../components/secret.tsx';
 import { ShortTable } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
+import { sum } from '../../state/calls.ts';
 import { now } from '../../state/clock.ts';
 import { type LookedUp, lookUpChange, lookUpGone } from '../../state/failure-text.ts';
 import { formatNumber, pluralize, sorted } from '../../state/format.ts';
@@ -332,7 +333,7 @@ export function DeleteUser({ user, onDeleted, onAlreadyDeleted, onClose }: Delet
       preview={preview}
       describe={(view) => <DeletionPreview view={view} />}
       countQueuedCalls={({ apiKeys, nextCursor }) =>
-        nextCursor === null && apiKeys ? apiKeys.reduce((sum, key) => sum + key.queuedCalls, 0) : null
+        nextCursor === null && apiKeys ? sum(apiKeys.map(({ queuedCalls }) => queuedCalls)) : null
       }
       confirmation={
         keys > confirmAbove ? { label: `Type ${user.email} to delete this user and ${pluralize(keys, 'key')}`, text: user.email } : null
@@ -401,13 +402,11 @@ function describeSessions(sessions: number): string {
 const keysFile = 'keys-of-user.csv';
 const keyHead = ['ID', 'Name', 'Last used', 'Calls not yet dialed'] as const;
 
-async function loadKeys(id: string, cursor: string | null) {
-  const result = await window.callkey.request('previewDeletion', { id, cursor });
-  if (!result.ok) return result;
-  const { apiKeys, nextCursor } = result.value;
-  const rows = apiKeys.map((key) => [key.id, key.name, key.lastUsedAt ?? 'Never', String(key.queuedCalls)]);
-  return { ok: true as const, value: { rows, nextCursor } };
-}
+const loadKeys = (id: string, cursor: string | null) =>
+  mapped(window.callkey.request('previewDeletion', { id, cursor }), ({ apiKeys, nextCursor }) => ({
+    rows: apiKeys.map((key) => [key.id, key.name, key.lastUsedAt ?? 'Never', String(key.queuedCalls)]),
+    nextCursor,
+  }));
 
 /** Says whether integrations still depend on these keys. */
 function RecentlyUsed({ lastUsed, isStart }: { lastUsed: readonly (string | null)[]; isStart: boolean }) {
