@@ -49,7 +49,7 @@ export function CallingHours({ title, own, canChange, filters, onChange, tabs, a
             )}
           </>
         }
-        head={<RulesHead {...{ tabs, own, chosen, onChange }} kinds={['partner', 'account', 'campaign']} />}
+        head={<RulesHead {...{ tabs, own, chosen, onChange }} />}
         list={list}
         foot={<span>Calling hours use the time zone of the person being called.</span>}
         noun="calling hours"

@@ -32,7 +32,7 @@ export function PaceAndLimits({ title, own, canChange, filters, onChange, tabs, 
     <ListPage
       title={title}
       actions={actions(chosen)}
-      head={<RulesHead {...{ tabs, own, chosen, onChange }} kinds={['partner', 'account', 'campaign']} />}
+      head={<RulesHead {...{ tabs, own, chosen, onChange }} />}
       list={list}
       foot={<span>A call waits in the queue until its turn comes and its number may be called.</span>}
       noun="pace and limits"

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { ProtectionScope } from '#contract/protection/protection.ts';
+import { type ProtectionScope, protectionScopes } from '#contract/protection/protection.ts';
 import type { Result } from '../../../ipc.ts';
 import { ChooseTenancy } from '../../components/choose.tsx';
 import { useForm } from '../../components/form.tsx';
@@ -49,9 +49,9 @@ export function withName(chosen: Tenancy, loaded: { scope: Tenancy } | null): Te
   return loaded?.scope.id === chosen.id ? loaded.scope : chosen;
 }
 
-type RulesHeadProps = Pick<TabProps, 'tabs' | 'own' | 'onChange'> & { kinds: readonly ProtectionScope[]; chosen: Tenancy };
+type RulesHeadProps = Pick<TabProps, 'tabs' | 'own' | 'onChange'> & { kinds?: readonly ProtectionScope[]; chosen: Tenancy };
 
-export function RulesHead({ tabs, own, kinds, chosen, onChange }: RulesHeadProps) {
+export function RulesHead({ tabs, own, kinds = protectionScopes, chosen, onChange }: RulesHeadProps) {
   return (
     <>
       {tabs}
