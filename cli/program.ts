@@ -8,14 +8,14 @@ import { addDoctor } from './commands/doctor.ts';
 import { addKey } from './commands/key.ts';
 import { addMan } from './commands/man.ts';
 import { addMcp } from './commands/mcp.ts';
-import type { RunAction } from './connection/context.ts';
+import type { WithContext } from './connection/context.ts';
 import { environmentHelp, examples, exitCodesHelp, numberOption } from './terminal/help.ts';
 
 /**
  * Defines all commands. Each file in commands/ has a command's options, help and run. What only a run needs is imported when it runs, so
  * that help and completion don't wait for other libraries: completion may run on every press of Tab.
  */
-export function createProgram(version: string, run: RunAction): Command {
+export function createProgram(version: string, withContext: WithContext): Command {
   const program = new Command('callkey')
     .description(
       'Place and cancel on-demand calls, one at a time or from a file. Repeating a command after a failure never places a second call.',
@@ -38,9 +38,9 @@ export function createProgram(version: string, run: RunAction): Command {
         exitCodesHelp +
         environmentHelp,
     );
-  addKey(program, run);
+  addKey(program, withContext);
   const call = program.command('call').description('place and cancel calls');
-  for (const add of [addPlace, addResume, addRuns, addCancel]) add(call, run);
-  for (const add of [addCampaign, addDoctor, addMcp, addCompletion, addMan]) add(program, run);
+  for (const add of [addPlace, addResume, addRuns, addCancel]) add(call, withContext);
+  for (const add of [addCampaign, addDoctor, addMcp, addCompletion, addMan]) add(program, withContext);
   return program;
 }

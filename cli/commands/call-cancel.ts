@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { CallkeyError, usageError } from '../client/errors.ts';
 import type { CallReference } from '../client/types.ts';
-import type { Context, RunAction } from '../connection/context.ts';
+import type { Context, WithContext } from '../connection/context.ts';
 import { addPaceOptions, campaignArgument, examples, type PaceOptions, toPace } from '../terminal/help.ts';
 
 type CancelOptions = PaceOptions & { contact?: string; requestId?: string; last?: true; run?: string; from?: string; columns?: string };
 
-export function addCancel(call: Command, runAction: RunAction): void {
+export function addCancel(call: Command, withContext: WithContext): void {
   const cancel = call
     .command('cancel')
     .argument(...campaignArgument)
@@ -27,7 +27,7 @@ export function addCancel(call: Command, runAction: RunAction): void {
         'callkey call cancel CAMPAIGN --from results.ndjson',
       ),
     )
-    .action((campaign: string | undefined, options: CancelOptions) => runAction((context) => cancelAny(context, campaign, options)));
+    .action((campaign: string | undefined, options: CancelOptions) => withContext((context) => cancelAny(context, campaign, options)));
 }
 
 async function cancelAny(context: Context, campaign: string | undefined, options: CancelOptions): Promise<void> {

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import type { PlaceCall } from '#contract/calls/calls.ts';
 import { CallkeyError, usageError } from '../client/errors.ts';
 import type { PlacedCall } from '../client/types.ts';
-import type { Context, RunAction } from '../connection/context.ts';
+import type { Context, WithContext } from '../connection/context.ts';
 import type { RecordedCall } from '../state/single-calls.ts';
 import { addPaceOptions, campaignArgument, collect, examples, type PaceOptions, shellCommand, toPace } from '../terminal/help.ts';
 
@@ -23,7 +23,7 @@ type PlaceOptions = CallOptions & PaceOptions & FileOptions;
 
 const oneCallOptions = ['phone', 'name', 'timeZone', 'var', 'notBefore', 'notAfter', 'requestId'];
 
-export function addPlace(call: Command, run: RunAction): void {
+export function addPlace(call: Command, withContext: WithContext): void {
   const place = call
     .command('place')
     .argument(...campaignArgument)
@@ -54,7 +54,7 @@ export function addPlace(call: Command, run: RunAction): void {
       )}\nCSV columns: phone, name, timeZone, requestId, notBefore, notAfter,\n  and var.NAME for variables.`,
     )
     .action((campaign: string | undefined, { from, ...options }: PlaceOptions) =>
-      run((context) => (from === undefined ? placeOne(context, campaign, options) : placeFile(context, campaign, from, options))),
+      withContext((context) => (from === undefined ? placeOne(context, campaign, options) : placeFile(context, campaign, from, options))),
     );
 }
 

@@ -2,24 +2,24 @@ import type { Command } from 'commander';
 import { formatCount } from '#contract/text/count.ts';
 import type { Run } from '../batch/run-journal.ts';
 import { CallkeyError, usageError } from '../client/errors.ts';
-import type { Context, RunAction } from '../connection/context.ts';
+import type { Context, WithContext } from '../connection/context.ts';
 import { addPaceOptions, examples, type PaceOptions, shellCommand, toPace } from '../terminal/help.ts';
 
 // Loaded when a command runs, because help doesn't need it.
 const loadJournals = () => import('../batch/run-journal.ts');
 
-export function addRuns(call: Command, run: RunAction): void {
+export function addRuns(call: Command, withContext: WithContext): void {
   const runs = call
     .command('runs')
     .description('list the files placed from this machine')
     .addHelpText('after', examples('callkey call runs', 'callkey call runs discard 5f3a9c01'))
-    .action(() => run(listRuns));
+    .action(() => withContext(listRuns));
   runs
     .command('discard')
     .argument('<run...>', 'runs to discard')
     .description("discard runs so that resume no longer offers them; their calls aren't cancelled")
     .addHelpText('after', examples('callkey call runs discard 5f3a9c01'))
-    .action((names: string[]) => run((context) => discardRuns(context, names)));
+    .action((names: string[]) => withContext((context) => discardRuns(context, names)));
 }
 
 /** Lists the files placed from this machine, newest first. */
@@ -72,11 +72,11 @@ function formatDiscarded(name: string, { header, placed, completedAt }: Run): st
     : `${what} ${notCancelled} If you place the file with --again, those contacts will be called again.`;
 }
 
-export function addResume(call: Command, run: RunAction): void {
+export function addResume(call: Command, withContext: WithContext): void {
   addPaceOptions(call.command('resume').argument('[run]', 'run to resume, if several were stopped'))
     .description('resume a stopped run, without placing any line twice')
     .addHelpText('after', examples('callkey call resume'))
-    .action((name: string | undefined, pace: PaceOptions) => run((context) => resume(context, name, pace)));
+    .action((name: string | undefined, pace: PaceOptions) => withContext((context) => resume(context, name, pace)));
 }
 
 /** Continues a stopped run with what its journal says (batch/run-journal.ts). Reads its file again, which must not have changed. */

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
-import type { Context, RunAction } from '../connection/context.ts';
+import type { Context, WithContext } from '../connection/context.ts';
 import { examples } from '../terminal/help.ts';
 
 // Loaded when a command runs, because help doesn't need it.
 const loadSettings = () => import('../connection/settings.ts');
 
-export function addCampaign(program: Command, run: RunAction): void {
+export function addCampaign(program: Command, withContext: WithContext): void {
   const campaign = program.command('campaign').description('manage aliases for campaign IDs');
   campaign
     .command('alias')
@@ -13,16 +13,16 @@ export function addCampaign(program: Command, run: RunAction): void {
     .argument('<campaign>', 'campaign ID')
     .description('create an alias that every command accepts instead of the campaign ID')
     .addHelpText('after', examples('callkey campaign alias reminders CAMPAIGN', 'callkey call place reminders --phone +493012345678'))
-    .action((name: string, id: string) => run((context) => createAlias(context, name, id)));
+    .action((name: string, id: string) => withContext((context) => createAlias(context, name, id)));
   campaign
     .command('list')
     .description('list aliases')
-    .action(() => run(listAliases));
+    .action(() => withContext(listAliases));
   campaign
     .command('forget')
     .argument('<name>', 'alias to remove')
     .description('remove an alias, without changing the campaign')
-    .action((name: string) => run((context) => forgetAlias(context, name)));
+    .action((name: string) => withContext((context) => forgetAlias(context, name)));
 }
 
 /** Gives a campaign a name, for use in every command that accepts one. */

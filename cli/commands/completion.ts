@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { quoted } from '#contract/text/shell.ts';
 import { usageError } from '../client/errors.ts';
-import type { Context, RunAction } from '../connection/context.ts';
+import type { Context, WithContext } from '../connection/context.ts';
 import { examples } from '../terminal/help.ts';
 
 const shells = ['bash', 'zsh', 'fish'] as const;
@@ -35,7 +35,7 @@ type Place = {
   argument: ValueKind | undefined;
 };
 
-export function addCompletion(program: Command, run: RunAction): void {
+export function addCompletion(program: Command, withContext: WithContext): void {
   program
     .command('completion')
     .argument('<shell>', shells.join(', '))
@@ -44,7 +44,7 @@ export function addCompletion(program: Command, run: RunAction): void {
       'after',
       examples('source <(callkey completion bash)', 'callkey completion fish > ~/.config/fish/completions/callkey.fish'),
     )
-    .action((shell: string) => run(async (context) => printScript(context, program, shell)));
+    .action((shell: string) => withContext(async (context) => printScript(context, program, shell)));
   // Completion scripts run this command, and pass the command line so far as `words`. If it has --profile or --state, they apply.
   program
     .command('complete', { hidden: true })
@@ -52,7 +52,7 @@ export function addCompletion(program: Command, run: RunAction): void {
     .argument('<kind>')
     .argument('[words...]')
     .allowUnknownOption()
-    .action((kind: string) => run((context) => complete(context, kind)));
+    .action((kind: string) => withContext((context) => complete(context, kind)));
 }
 
 /** Prints a shell's completion script, which is generated from the commands so that it always matches them. */

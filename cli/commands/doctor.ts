@@ -5,17 +5,17 @@ import type { Command } from 'commander';
 import { describeOutdatedNode } from '#contract/node-release.ts';
 import type { CallkeyClient } from '../client/callkey-client.ts';
 import { CallkeyError } from '../client/errors.ts';
-import type { Context, RunAction } from '../connection/context.ts';
+import type { Context, WithContext } from '../connection/context.ts';
 import { campaignArgument, examples } from '../terminal/help.ts';
 import { toFailure } from '../terminal/output.ts';
 
-export function addDoctor(program: Command, run: RunAction): void {
+export function addDoctor(program: Command, withContext: WithContext): void {
   program
     .command('doctor')
     .argument(...campaignArgument)
     .description('check the server, certificate, clock, key and campaign, without placing a call')
     .addHelpText('after', examples('callkey doctor', 'callkey doctor CAMPAIGN'))
-    .action((campaign: string | undefined) => run((context) => runDoctor(context, campaign)));
+    .action((campaign: string | undefined) => withContext((context) => runDoctor(context, campaign)));
 }
 
 type Check = { check: string; ok: boolean; detail: string };

@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 import type { Command } from 'commander';
 import { findKeyValues } from '#contract/key-value.ts';
 import { CallkeyError, usageError } from '../client/errors.ts';
-import type { Context, RunAction } from '../connection/context.ts';
+import type { Context, WithContext } from '../connection/context.ts';
 import type { KeyLocation, Settings } from '../connection/settings.ts';
 import { examples } from '../terminal/help.ts';
 import { Interrupted } from '../terminal/interrupt.ts';
@@ -14,7 +14,7 @@ const loadSettings = () => import('../connection/settings.ts');
 
 type SetOptions = { insecureStorage?: true };
 
-export function addKey(program: Command, run: RunAction): void {
+export function addKey(program: Command, withContext: WithContext): void {
   const key = program.command('key').description('manage the API key used to place calls');
   key
     .command('set')
@@ -23,15 +23,15 @@ export function addKey(program: Command, run: RunAction): void {
     .option('--insecure-storage', "store the key in a file that only you can read, instead of in the system's keychain")
     .description('store a key and its server; reads the key from a hidden prompt or from standard input')
     .addHelpText('after', examples('callkey key set --server https://calls.example.com', 'callkey key set --profile staging < key.txt'))
-    .action((words: string[], options: SetOptions) => run((context) => setKey(context, words, options)));
+    .action((words: string[], options: SetOptions) => withContext((context) => setKey(context, words, options)));
   key
     .command('status')
     .description('show which key the next command uses and where it is stored, but never the key itself')
-    .action(() => run(showStatus));
+    .action(() => withContext(showStatus));
   key
     .command('forget')
     .description('delete the stored key from this machine (it keeps working until you revoke it in the console)')
-    .action(() => run(forgetKey));
+    .action(() => withContext(forgetKey));
 }
 
 /** Stores a profile's key and server. */

@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
-import type { RunAction } from '../connection/context.ts';
+import type { WithContext } from '../connection/context.ts';
 import { environmentHelp, examples, exitCodesHelp } from '../terminal/help.ts';
 
-export function addMan(program: Command, run: RunAction): void {
+export function addMan(program: Command, withContext: WithContext): void {
   program
     .command('man')
     .description('print the manual page')
     .addHelpText('after', examples('callkey man | man -l -'))
     .action(() =>
-      run(async ({ output, version }) => {
+      withContext(async ({ output, version }) => {
         const page = manPage(program, version);
         output.answer({ page }, page);
       }),

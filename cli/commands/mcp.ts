@@ -6,13 +6,13 @@ import type { PlaceCall } from '#contract/calls/calls.ts';
 import { counted } from '#contract/text/count.ts';
 import type { CallkeyClient } from '../client/callkey-client.ts';
 import { CallkeyError, usageError } from '../client/errors.ts';
-import type { Context, RunAction } from '../connection/context.ts';
+import type { Context, WithContext } from '../connection/context.ts';
 import { collect, examples, numberOption } from '../terminal/help.ts';
 import { interruptOnSignals } from '../terminal/interrupt.ts';
 
 type McpOptions = { campaign?: string; allow?: readonly string[]; maxCalls: number };
 
-export function addMcp(program: Command, run: RunAction): void {
+export function addMcp(program: Command, withContext: WithContext): void {
   program
     .command('mcp')
     .option('--campaign <campaign>', 'campaign ID or alias (default: CALLKEY_CAMPAIGN)')
@@ -25,7 +25,7 @@ export function addMcp(program: Command, run: RunAction): void {
     )
     .description('let an AI agent place and cancel calls, over the Model Context Protocol')
     .addHelpText('after', examples('callkey mcp --campaign reminders --allow +49 --max-calls 10'))
-    .action((options: McpOptions) => run((context) => serve(context, options)));
+    .action((options: McpOptions) => withContext((context) => serve(context, options)));
 }
 
 type Tools = { client: CallkeyClient; campaignId: string; allow: readonly string[]; maxCalls: number };

@@ -6,7 +6,7 @@ import { keySetCommand, readKey } from './keys.ts';
 import { checkedServer, readSettings, requireServer, resolveCampaign, type Settings, type SettingsSource } from './settings.ts';
 
 /** Runs a command with its context. The context is loaded only then, so that help doesn't wait for it. */
-export type RunAction = (work: (context: Context) => Promise<void>) => Promise<void>;
+export type WithContext = (work: (context: Context) => Promise<void>) => Promise<void>;
 
 type Surroundings = SettingsSource & { output: Output; streams: Streams & { stdin: NodeJS.ReadStream }; version: string };
 
