@@ -20,9 +20,9 @@ function toRequest(target: Target, { path, content, reading }: CallFile, { good,
   return { ...target, path, content, reading, calls: good, skipped: bad.size, ownRequestIds };
 }
 
-/** Chooses the run to continue, or starts a new one. @throws CallkeyError `conflict`: see decideRun */
-export async function chooseRun(folders: Folders, target: Target, file: CallFile, checked: CheckedFile, options: RunOptions): Promise<Run> {
-  const choice = await decideRun(await readRuns(folders), target, file, checked, options);
+/** Returns the run to continue, or starts a new one. @throws CallkeyError `conflict`: see chooseRun */
+export async function openRun(folders: Folders, target: Target, file: CallFile, checked: CheckedFile, options: RunOptions): Promise<Run> {
+  const choice = await chooseRun(await readRuns(folders), target, file, checked, options);
   if ('continued' in choice) return choice.continued;
   const repetition = options.again ? randomUUID() : '';
   const header = { ...toRequest(target, file, checked), version: 1 as const, repetition, startedAt: new Date().toISOString() };
@@ -32,12 +32,12 @@ export async function chooseRun(folders: Folders, target: Target, file: CallFile
 }
 
 /**
- * Decides which run to continue or replace.
+ * Chooses which run to continue or replace.
  *
  * @throws CallkeyError `conflict` if contacts might be called twice (see pickRun), or if an earlier run of the campaign has placed some of
  * the lines
  */
-export async function decideRun(
+export async function chooseRun(
   runs: readonly Run[],
   target: Target,
   file: CallFile,

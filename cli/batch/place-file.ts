@@ -9,7 +9,7 @@ import type { Output } from '../terminal/output.ts';
 import { attend, type Batch, maxNotes, Tally, withBatch } from './batch.ts';
 import { type CallFile, openCallFile } from './call-file.ts';
 import { type CallLine, type CheckedFile, checkFile, goodLines } from './check-file.ts';
-import { cancelledError, chooseRun, decideRun } from './choose-run.ts';
+import { cancelledError, chooseRun, openRun } from './choose-run.ts';
 import { LineSet } from './long-file.ts';
 import { type Pace, runPool } from './pool.ts';
 import type { Reading } from './reading.ts';
@@ -62,7 +62,7 @@ async function checkAndPlace(batch: Batch, campaignId: string, file: CallFile, o
   const { server, settings, folders, output } = batch;
   const checked = await checkFile(batch, file, options.skipInvalid);
   const { good } = checked;
-  const run = await chooseRun(folders, { server, profile: settings.profileName, campaignId }, file, checked, options);
+  const run = await openRun(folders, { server, profile: settings.profileName, campaignId }, file, checked, options);
   if (run.completedAt !== null)
     output.note(`${file.name} was already placed in full at ${run.completedAt}. Nothing was sent. To place every line again, add --again.`);
   else {
@@ -159,7 +159,7 @@ function watchCancellation(run: Run, stop: AbortController) {
   const answered = new Set<number>();
   /** Looks now. Once the run is cancelled, nothing more is sent. */
   const look = (): boolean => {
-    run.isCancelled ||= isCancelled(run);
+    run.isCancelled ||= isCancelled(run.file);
     if (run.isCancelled) stop.abort();
     // A command that starts to cancel from now on finds these calls in the journal, and the core has them.
     else for (const line of answered) late.delete(line);
@@ -333,7 +333,7 @@ async function showPlacing(context: Context, campaignId: string, file: CallFile,
   const { server, profileName } = await context.settings();
   const target = { server: server ?? '', profile: profileName, campaignId };
   // Throws the same error as placing the file would.
-  const choice = await decideRun(server === null ? [] : await readRuns(context.folders), target, file, checked, options);
+  const choice = await chooseRun(server === null ? [] : await readRuns(context.folders), target, file, checked, options);
   const continued = 'continued' in choice ? choice.continued : undefined;
   const placed = new LineSet();
   if (continued) for await (const { line } of placedLines(continued)) placed.add(line);

@@ -94,9 +94,6 @@ export type Run = {
   isCancelled: boolean;
 };
 
-/** The part of a run that its files' names are made of. */
-type JournaledRun = Pick<Run, 'file'>;
-
 const journalFolder = (folders: Folders) => join(folders.state, 'runs');
 
 const advice = `Nothing was sent. ${stateAdvice}`;
@@ -178,7 +175,7 @@ async function listJournals(folders: Folders): Promise<string[]> {
 
 async function deleteOldRuns(folders: Folders): Promise<void> {
   for (const file of await listJournals(folders)) {
-    const [stats, cancelStats] = await Promise.all([file, cancelJournalPath({ file })].map((path) => stat(path).catch(() => undefined)));
+    const [stats, cancelStats] = await Promise.all([file, cancelJournalPath(file)].map((path) => stat(path).catch(() => undefined)));
     const lastEntry = Math.max(stats?.mtimeMs ?? Date.now(), cancelStats?.mtimeMs ?? 0);
     // If a journal can't be deleted now, the next command tries again.
     if (Date.now() - lastEntry > retention) await deleteOldRun(file).catch(() => undefined);
@@ -190,10 +187,10 @@ async function deleteOldRuns(folders: Folders): Promise<void> {
  * file again would call no one. With --again, the next run has other IDs.
  */
 async function deleteOldRun(file: string): Promise<void> {
-  const run = isCancelled({ file }) ? await readRun(file) : undefined;
-  if (run?.header.repetition !== '') return deleteRun({ file });
+  const run = isCancelled(file) ? await readRun(file) : undefined;
+  if (run?.header.repetition !== '') return deleteRun(file);
   await writeDurably(file, `${JSON.stringify(run.header)}\n`);
-  await writeDurably(cancelJournalPath(run), '');
+  await writeDurably(cancelJournalPath(file), '');
 }
 
 /** A complete run has its end entry in these last bytes, so most of its journal isn't read. */
@@ -226,7 +223,7 @@ export async function parseJournal(file: string, lines: AsyncIterable<string>): 
     if (run === undefined) {
       const header = headerSchema.safeParse(parseJson(line)).data;
       if (!header) return undefined;
-      run = { header, file, placed: new LineSet(), unsettled, completedAt: null, endedAt: null, isCancelled: isCancelled({ file }) };
+      run = { header, file, placed: new LineSet(), unsettled, completedAt: null, endedAt: null, isCancelled: isCancelled(file) };
       continue;
     }
     const entry = parseEntry(line);
@@ -272,9 +269,10 @@ export function endRun(run: Run): void {
   journal.close();
 }
 
-export async function deleteRun(run: JournaledRun): Promise<void> {
-  await rm(run.file, { force: true });
-  await rm(cancelJournalPath(run), { force: true });
+/** @param file the path of its journal */
+export async function deleteRun(file: string): Promise<void> {
+  await rm(file, { force: true });
+  await rm(cancelJournalPath(file), { force: true });
 }
 
 export type RunJournal = Journal<Entry>;
@@ -295,27 +293,27 @@ const cancelledLineSchema = z.object({
 });
 export type CancelledLine = z.infer<typeof cancelledLineSchema>;
 
-/** Returns the path of the cancellation's journal, which is next to the run's own. As long as this file exists, the run isn't resumed. */
-export function cancelJournalPath({ file }: JournaledRun): string {
+/** Returns the path of the cancellation's journal, which is next to the run's own. As long as it exists, the run isn't resumed. */
+export function cancelJournalPath(file: string): string {
   return file.replace(/\.jsonl$/, '.cancelled');
 }
 
-export function isCancelled(run: JournaledRun): boolean {
-  return existsSync(cancelJournalPath(run));
+export function isCancelled(file: string): boolean {
+  return existsSync(cancelJournalPath(file));
 }
 
 /** Opens the cancellation's journal. A command that's still placing the run stops when it finds this file. @throws CallkeyError `failed` */
-export async function openCancelJournal(run: JournaledRun): Promise<Journal<CancelledLine>> {
-  const journal = appendTo<CancelledLine>(cancelJournalPath(run));
-  await syncFolder(dirname(run.file));
+export async function openCancelJournal({ file }: Run): Promise<Journal<CancelledLine>> {
+  const journal = appendTo<CancelledLine>(cancelJournalPath(file));
+  await syncFolder(dirname(file));
   return journal;
 }
 
 /** Returns the results so far. Each line has only one, except that a line that was `not-placed` may have another. */
-export async function* readCancelledLines(run: JournaledRun): AsyncGenerator<CancelledLine> {
-  if (!isCancelled(run)) return;
+export async function* readCancelledLines({ file }: Run): AsyncGenerator<CancelledLine> {
+  if (!isCancelled(file)) return;
   const seen = new LineSet();
-  for await (const text of readLines(cancelJournalPath(run))) {
+  for await (const text of readLines(cancelJournalPath(file))) {
     const entry = cancelledLineSchema.safeParse(parseJson(text)).data;
     if (!entry || seen.has(entry.line)) continue;
     if (entry.status !== 'not-placed') seen.add(entry.line);
@@ -324,7 +322,7 @@ export async function* readCancelledLines(run: JournaledRun): AsyncGenerator<Can
 }
 
 /** Returns the lines whose calls were cancelled; with `not-placed`, also those that were never placed. */
-export async function cancelledLines(run: JournaledRun, ...more: 'not-placed'[]): Promise<LineSet> {
+export async function cancelledLines(run: Run, ...more: 'not-placed'[]): Promise<LineSet> {
   const lines = new LineSet();
   const statuses: readonly CancelledLine['status'][] = ['cancelled', ...more];
   for await (const { line, status } of readCancelledLines(run)) if (statuses.includes(status)) lines.add(line);

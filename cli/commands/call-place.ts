@@ -18,8 +18,7 @@ type CallOptions = {
   requestId?: string;
   dryRun?: boolean;
 };
-type FileOptions = { from?: string; skipInvalid?: boolean; again?: boolean; columns?: string };
-type PlaceOptions = CallOptions & PaceOptions & FileOptions;
+type PlaceOptions = CallOptions & PaceOptions & { from?: string; skipInvalid?: boolean; again?: boolean; columns?: string };
 
 const oneCallOptions = ['phone', 'name', 'timeZone', 'var', 'notBefore', 'notAfter', 'requestId'];
 
@@ -54,11 +53,11 @@ export function addPlace(call: Command, withContext: WithContext): void {
       )}\nCSV columns: phone, name, timeZone, requestId, notBefore, notAfter,\n  and var.NAME for variables.`,
     )
     .action((campaign: string | undefined, { from, ...options }: PlaceOptions) =>
-      withContext((context) => (from === undefined ? placeOne(context, campaign, options) : placeFile(context, campaign, from, options))),
+      withContext((context) => (from === undefined ? placeOne(context, campaign, options) : placeFrom(context, campaign, from, options))),
     );
 }
 
-async function placeFile(context: Context, campaign: string | undefined, from: string, options: Omit<PlaceOptions, 'from'>): Promise<void> {
+async function placeFrom(context: Context, campaign: string | undefined, from: string, options: Omit<PlaceOptions, 'from'>): Promise<void> {
   const { skipInvalid = false, again = false, dryRun = false, columns, country, zone } = options;
   const { parseColumns, parseCountry, parseZone } = await import('../batch/reading.ts');
   const reading = {
@@ -66,9 +65,9 @@ async function placeFile(context: Context, campaign: string | undefined, from: s
     country: country === undefined ? null : parseCountry(country),
     zone: zone === undefined ? null : parseZone(zone),
   };
-  const file = await import('../batch/place-file.ts');
+  const { placeFile } = await import('../batch/place-file.ts');
   const campaignId = await context.campaignId(campaign);
-  await file.placeFile(context, campaignId, from, { pace: toPace(options), skipInvalid, again, dryRun, reading });
+  await placeFile(context, campaignId, from, { pace: toPace(options), skipInvalid, again, dryRun, reading });
 }
 
 /** Places one call. Writes its request ID to disk before sending it, so that the same command sends the same ID after a crash. */

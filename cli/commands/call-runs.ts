@@ -49,7 +49,7 @@ async function discardRuns({ folders, output }: Context, names: readonly string[
     throw new CallkeyError('notFound', `No run named ${name}. List them with: callkey call runs`);
   });
   for (const { run } of chosen) {
-    await deleteRun(run).catch((error: unknown) => {
+    await deleteRun(run.file).catch((error: unknown) => {
       throw diskError(error, `Couldn't delete ${run.file}`);
     });
   }

@@ -209,7 +209,7 @@ describe('run journals', () => {
       const journal = await openCancelJournal(run);
       journal.add({ line: 2, status: 'cancelled' });
       journal.close();
-      for (const path of run === recent ? [run.file] : [run.file, cancelJournalPath(run)]) utimesSync(path, old, old);
+      for (const path of run === recent ? [run.file] : [run.file, cancelJournalPath(run.file)]) utimesSync(path, old, old);
     }
     const next = await start({ content: 'new' });
     const found = new Map((await readRuns(folders)).map((run) => [run.file, run]));
@@ -246,8 +246,8 @@ describe('run journals', () => {
 
   it('are deleted when a run is discarded, and discarding it again is allowed', async () => {
     const run = await start();
-    await deleteRun(run);
-    await deleteRun(run);
+    await deleteRun(run.file);
+    await deleteRun(run.file);
     expect(existsSync(run.file)).to.equal(false);
   });
 
