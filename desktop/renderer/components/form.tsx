@@ -283,19 +283,18 @@ export function SubmitButton({ verb, verbing = verb, isOff = false }: SubmitButt
   );
 }
 
-/** Returns the error at one of these fields. The form then doesn't show it above its buttons. */
-export function useFieldError(...names: readonly string[]): string | null {
+/** Returns the error at a field. The form then doesn't show it above its buttons. @param name undefined if the form doesn't know the field */
+export function useFieldError(name: string | undefined): string | null {
   const form = useContext(FormContext);
-  for (const name of names) form?.fields.add(name);
+  if (name !== undefined) form?.fields.add(name);
   useEffect(
     () => () => {
-      for (const name of names) form?.fields.delete(name);
+      if (name !== undefined) form?.fields.delete(name);
     },
     [],
   );
-  if (!form) return null;
-  const errors = names.map((name) => (form.hasTried ? form.problems[name] : null) ?? fieldError(form.failure, name));
-  return errors.find((error) => error !== null) ?? null;
+  if (!form || name === undefined) return null;
+  return (form.hasTried ? form.problems[name] : null) ?? fieldError(form.failure, name);
 }
 
 /** The attributes that connect a control with its label, hint and error. */
@@ -303,7 +302,7 @@ export type FieldBinding = { id: string; 'aria-describedby': string | undefined;
 
 type FieldProps = {
   /** Its name in the request, by which the form finds its error. */
-  name?: string;
+  name?: string | undefined;
   label: ComponentChildren;
   /** An error that doesn't wait until the form is submitted. */
   error?: string | null;
@@ -317,7 +316,7 @@ type FieldProps = {
 
 export function Field({ name, label, error: early = null, hint, warning = null, aside, children }: FieldProps) {
   const id = useId();
-  const found = useFieldError(...(name === undefined ? [] : [name]));
+  const found = useFieldError(name);
   const error = early ?? found;
   const describedBy = [hint ? `${id}-hint` : '', warning === null ? '' : `${id}-warning`, error === null ? '' : `${id}-error`]
     .filter((part) => part !== '')
@@ -357,7 +356,7 @@ type TextFieldProps = InputProps &
 
 export function TextField({ name, label, error = null, hint, warning = null, aside, autofocus, onInput, ...input }: TextFieldProps) {
   return (
-    <Field {...{ ...(name !== undefined && { name }), label, error, hint, warning, aside }}>
+    <Field {...{ name, label, error, hint, warning, aside }}>
       {(binding) => (
         <input
           autocomplete="off"
