@@ -12,8 +12,8 @@ import type { WithContext } from './connection/context.ts';
 import { environmentHelp, examples, exitCodesHelp, numberOption } from './terminal/help.ts';
 
 /**
- * Defines all commands. Each file in commands/ has a command's options, its help and what it does. What only that needs is imported when it runs, so
- * that help and completion don't wait for other libraries: completion may run on every press of Tab.
+ * Defines all commands. Each file in commands/ has a command's options, its help and what it does. What only that needs is imported when it
+ * runs, so that help and completion don't wait for other libraries: completion may run on every press of Tab.
  */
 export function createProgram(version: string, withContext: WithContext): Command {
   const program = new Command('callkey')
