@@ -49,13 +49,14 @@ type Request = { name: RequestName; input: RequestInput<RequestName> };
 /** Issues that only the core checks, so that the form shows the core's messages. */
 const leftToCore: readonly string[] = ['too_small', 'too_big', 'invalid_format', 'custom'];
 
-/** Whether an input has exactly the parameters and fields of the route, with the right types. */
+/** Whether an input has exactly the parameters and fields of the route, with the right types and none of them huge. */
 function matchesRoute(route: Route, input: Readonly<Record<string, unknown>>): boolean {
   const { query, body } = toFields(route, input);
   const parsed = [(route.query ?? z.strictObject({})).safeParse(query), (route.body ?? z.strictObject({})).safeParse(body)];
   const issues = parsed.flatMap(({ error }) => error?.issues ?? []);
   const hasAllParameters = parameterNames(route.path).every((name) => identifierSchema.safeParse(input[name]).success);
-  return hasAllParameters && issues.every(({ code }) => leftToCore.includes(code));
+  const isBounded = boundedFields.safeParse(input).success;
+  return hasAllParameters && isBounded && issues.every(({ code }) => leftToCore.includes(code));
 }
 
 const boundedField: z.ZodType = z.lazy(() =>
@@ -65,13 +66,13 @@ const boundedFields = z.record(text, boundedField);
 
 const request = z
   .strictObject({ name: z.enum(requestNames), input: z.record(text, z.unknown()) })
-  .refine(({ name, input }) => matchesRoute(consoleRoutes[name], input) && boundedFields.safeParse(input).success);
+  .refine(({ name, input }) => matchesRoute(consoleRoutes[name], input));
 
 const csvName = z.string().regex(/^[\p{L}\p{N}-]{1,140}\.csv$/u);
 
 const exportRequest = z
   .strictObject({ name: z.enum(exportNames), input: z.record(text, z.unknown()), file: csvName })
-  .refine(({ name, input }) => matchesRoute(consoleRoutes[name], input) && boundedFields.safeParse(input).success)
+  .refine(({ name, input }) => matchesRoute(consoleRoutes[name], input))
   // The refinement above has checked the type of the input.
   .transform((request) => request as ExportRequest);
 
