@@ -233,7 +233,6 @@ export type Command = (typeof commands)[number];
 /** The channels on which main sends commands, links that the system opens, and the number of exported rows. */
 export const commandChannel = 'command';
 export const linkChannel = 'link';
-/** Main sends the number of exported rows on this channel. */
 export const progressChannel = 'export-progress';
 
 /** Available to the page as `window.callkey`. Each function that listens returns one that stops listening. */
