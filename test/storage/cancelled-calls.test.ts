@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { handoffStages, stagesBefore } from '../../core/domain/calls/call-states.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { ResultUnknown } from '../../core/domain/problem.ts';
 import { callStoreForEach, rejection } from '../support/call-store.ts';
@@ -45,6 +46,15 @@ describe('calls in the database', () => {
           ...['already-dialed', 'call-not-found', 'campaign-refused', 'unauthorized', 'call-not-found'],
         ]);
         expect((await row('r'))?.state).to.equal('queued');
+      });
+
+      it(`are cancelled by their ${by} while they're dialed only if the provider certainly doesn't have them`, async () => {
+        for (const stage of handoffStages) {
+          await place(stage);
+          await store.direct.storage.database.write('calls').where({ request_id: stage }).update({ state: 'dialing', handoff: stage });
+          const { kind } = await store.calls.cancel(request(), reference(stage));
+          expect(kind, stage).to.equal(stagesBefore('cancel').includes(stage) ? 'cancelled' : 'already-dialed');
+        }
       });
     }
 

@@ -223,9 +223,13 @@ describe('the dialing store', () => {
 
     it("doesn't claim calls whose time is over, and marks them as lapsed", async () => {
       await addCall('late', { not_after: instant(now - 1) });
+      await addCall('retry', { state: 'dialing', handoff: 'retry', not_after: instant(now - 1) });
       await addCall('future', { due_at: instant(now + 1) });
-      expect(await claim(1)).to.deep.equal([]);
-      expect([(await call('late'))?.state, (await call('future'))?.state]).to.deep.equal(['lapsed', 'queued']);
+      await addCall('last', { not_after: now });
+      await addCall('last-retry', { state: 'dialing', handoff: 'retry', not_after: now });
+      expect((await claim(5)).map(({ contactId }) => contactId)).to.have.members(['last', 'last-retry']);
+      const states = await Promise.all(['late', 'retry', 'future'].map(async (id) => (await call(id))?.state));
+      expect(states).to.deep.equal(['lapsed', 'lapsed', 'queued']);
     });
 
     it('stores all fields of a settlement', async () => {
