@@ -126,12 +126,11 @@ export function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
 }
 
-/** Formats shares as whole percentages that add up to 100: the ones that lose most by rounding get a point more. A small one is <1%. */
+/** Formats shares as whole percentages. Each is rounded by itself, so equal counts look equal. Their sum may differ from 100. */
 export function percentages(parts: readonly number[]): string[] {
   const whole = sum(parts) || 1;
-  const exact = parts.map((part) => (part / whole) * 100);
-  const missing = Math.round(sum(exact)) - sum(exact.map(Math.floor));
-  const byLoss = exact.map((_, index) => index).toSorted((a, b) => ((exact[b] ?? 0) % 1) - ((exact[a] ?? 0) % 1));
-  const rounded = exact.map((share, index) => Math.floor(share) + (byLoss.indexOf(index) < missing ? 1 : 0));
-  return rounded.map((share, index) => `${share === 0 && (parts[index] ?? 0) > 0 ? '<1' : share}%`);
+  return parts.map((part) => {
+    const share = Math.round((part / whole) * 100);
+    return `${share === 0 && part > 0 ? '<1' : share}%`;
+  });
 }

@@ -34,9 +34,10 @@ describe('a chart of days', () => {
     expect(stack([{ day: '2026-11-20', counts: [0] }])).to.include({ total: 0, highest: null });
   });
 
-  it('rounds shares to whole percentages that add up to 100', () => {
-    expect(percentages([1, 1, 1])).to.deep.equal(['34%', '33%', '33%']);
-    expect(percentages([295, 435, 135, 135])).to.deep.equal(['30%', '44%', '13%', '13%']);
+  it('rounds each share to a whole percentage, so equal counts have equal ones', () => {
+    expect(percentages([1, 1, 1])).to.deep.equal(['33%', '33%', '33%']);
+    expect(percentages([10, 1, 1])).to.deep.equal(['83%', '8%', '8%']);
+    expect(percentages([1, 17])).to.deep.equal(['6%', '94%']);
     expect(percentages([0, 0])).to.deep.equal(['0%', '0%']);
   });
 
