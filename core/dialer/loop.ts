@@ -116,10 +116,10 @@ export function startDialer(deps: {
     const isInTime = (await mayLeave(call, line)) && (departures.mayBeLate || mayBegin(call, performance.now()));
     if (call.leaves) lateness = Math.max(performance.now() - call.leaves.at, lateness * 0.95);
     const step = isInTime ? nextStep(call, provider, clock.now()) : putBack(call, clock.now());
-    if (step === 'hand-off') return settle(call, await handOff(call));
+    if (step === 'hand-off') return settle(call, await handOff(call), true);
     if (step.event === 'outcome') observer.onOutcome(step.to);
     if (step.event === 'must-not-repeat') observer.onHandoff('doubt');
-    return settle(call, step);
+    return settle(call, step, false);
   }
 
   async function handOff(call: ClaimedCall): Promise<Settlement> {
@@ -130,10 +130,10 @@ export function startDialer(deps: {
   }
 
   /** Retries while the lease lasts, because only this process knows the result, and it must not be lost in a short database outage. */
-  async function settle(call: ClaimedCall, settlement: Settlement): Promise<void> {
+  async function settle(call: ClaimedCall, settlement: Settlement, isAttempt: boolean): Promise<void> {
     for (;;) {
       try {
-        if (!(await store.settle(call, settlement))) observer.onLeaseLost();
+        if (!(await store.settle(call, settlement, isAttempt))) observer.onLeaseLost();
         return;
       } catch (error) {
         if (isClosing || clock.now() >= call.leaseUntil) throw error;

@@ -294,7 +294,7 @@ export type ClaimedCall = StoredCall & {
   firstAttemptAt: Millis;
   /** The provider that has, or may have, the call. */
   provider: string;
-  /** Counts the claims of this call. Storage ignores results of an earlier claim. */
+  /** The number of this claim (see call-states.ts). Storage ignores results of an earlier claim. */
   attempt: number;
   /** See call-states.ts. */
   handoff: 'open' | 'doubt' | 'taken';

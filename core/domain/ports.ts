@@ -357,8 +357,11 @@ export type DialingStore = {
   nextInPace(): Promise<number | null>;
   /** Returns when a number was called, latest first. */
   contactTimes(limits: ScopeContactLimits, phone: string, now: Millis): Promise<readonly Millis[]>;
-  /** @returns false, without changing anything, if another process has claimed the call since this claim, or the call has ended */
-  settle(call: ClaimedCall, settlement: Settlement): Promise<boolean>;
+  /**
+   * @param isAttempt whether the call was handed off since this claim; true by default
+   * @returns false, without changing anything, if another process has claimed the call since this claim, or the call has ended
+   */
+  settle(call: ClaimedCall, settlement: Settlement, isAttempt?: boolean): Promise<boolean>;
   /**
    * Ends a call that's being dialed, or `unknown` and not erased. An opt-out adds the number of any call that was handed off to the
    * do-not-call list of its account or partner, in the same transaction.

@@ -208,7 +208,7 @@ CREATE TABLE do_not_call_sweeps (
 
 -- No foreign keys, because each would lock a row for every call, and a call outlives the key that placed it. domain/calls/call-states.ts
 -- explains state, handoff and due_at. If a call was erased, phone, name, time_zone, variables and detail are null.
--- variables: pairs of name and value as JSON, sorted by name. attempt: counts the claims, so that an expired claim's result is ignored.
+-- variables: pairs of name and value as JSON, sorted by name. attempt: the number of the last claim, so that the results of earlier ones are ignored.
 -- late_outcome_at: when the provider reported the outcome of a call that had been `unknown`.
 -- held_until: until when the call waits for calling hours or, according to held_for, for something else. response_held_until: what the
 --   response to the placed call said. answered_by: what the provider reported.

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { callDetailsSchema } from '#contract/console/calls.ts';
+import type { Settlement } from '../../core/domain/calls/call-states.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { fakeClock } from '../support/clock.ts';
 import { type CoreHarness, openCore, type RunningCore } from '../support/core.ts';
@@ -66,6 +67,50 @@ describe('call details', () => {
       if (second)
         await direct.ports.stores.dialing.settle(second, { event: 'taken', to: 'taken', dialedAt: clock.now(), dueAt: instant(due) });
       expect(await readDetails(contactId)).to.deep.include({ ...tried, attempts: 2, nextAttemptAt: null });
+    });
+
+    describe('count as attempts only claims that may have handed the call off,', () => {
+      let contactId: string;
+      const ending = { endedAt: instant(1), durationSeconds: null, detail: null };
+      /** Claims the call a minute later, and settles it. @param step without an attempt, as the dialer does if it has no hand-off to make */
+      const claimAgain = async (settlement?: Settlement, step?: 'without an attempt') => {
+        clock.set(new Date(clock.now() + 60_000).toISOString());
+        const call = (await claim()).find((each) => each.contactId === contactId);
+        if (!call) throw new Error("The call wasn't claimed.");
+        const { dialing } = direct.ports.stores;
+        if (settlement) expect(await dialing.settle(call, settlement, step === undefined)).to.equal(true);
+      };
+      const refused = () => ({ event: 'not-taken', to: 'retry', at: clock.now(), dueAt: clock.now() }) as const;
+      const taken = () => ({ event: 'taken', to: 'taken', dialedAt: clock.now(), dueAt: clock.now() }) as const;
+
+      beforeEach(async () => {
+        await direct.storage.database.write('calls').delete();
+        contactId = await place();
+      });
+
+      it('whatever collects the outcome', async () => {
+        await claimAgain(taken());
+        await claimAgain();
+        await claimAgain({ event: 'outcome', to: 'busy', ...ending }, 'without an attempt');
+        expect(await readDetails(contactId)).to.deep.include({ attempts: 1 });
+      });
+
+      it('also if the call ends as unknown', async () => {
+        await claimAgain();
+        await claimAgain({ event: 'must-not-repeat', to: 'unknown', ...ending }, 'without an attempt');
+        const { call, attempts } = await readDetails(contactId);
+        expect([call.state, attempts]).to.deep.equal(['unknown', 1]);
+      });
+
+      it('also if claims were put back between the attempts', async () => {
+        await claimAgain(refused(), 'without an attempt');
+        expect(await readDetails(contactId)).to.deep.include({ attempts: 0 });
+        for (let attempt = 1; attempt <= 3; attempt++) {
+          await claimAgain(refused());
+          await claimAgain(refused(), 'without an attempt');
+        }
+        expect(await readDetails(contactId)).to.deep.include({ attempts: 3 });
+      });
     });
 
     it('no longer include the variables once the contact’s data is erased', async () => {

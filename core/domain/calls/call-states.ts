@@ -105,6 +105,23 @@ export function stageAfter(event: Exclude<CallEvent, 'outcome'>, from: Stage): S
   return transition.to;
 }
 
+/**
+ * Each claim of a call has a larger number than the one before, so that the result of an earlier claim is ignored. A claim that may hand the
+ * call off adds 1, and one that doesn't adds this, so that the remainder is the number of attempts.
+ */
+export const claimWithoutAttempt = 100_000;
+/** Beyond this, every claim adds 1, because PostgreSQL's integers end soon after it. */
+export const maxClaim = 2_000_000_000;
+
+export function countAttempts(claim: number): number {
+  return claim % claimWithoutAttempt;
+}
+
+/** Returns another number for a claim that didn't hand the call off after all. */
+export function withoutAttempt(claim: number): number {
+  return claim < maxClaim ? claim - 1 + claimWithoutAttempt : claim;
+}
+
 /** Each stage is in the `from` of at most one of these rows. */
 export function transitionsFor(event: CallEvent): Row[] {
   return transitions.filter((row) => row.event === event);

@@ -17,7 +17,7 @@ import {
   waitingReasons,
 } from '../ports.ts';
 import { Problem } from '../problem.ts';
-import { type EndingEvent, type Settlement, stageAfter } from './call-states.ts';
+import { countAttempts, type EndingEvent, type Settlement, stageAfter } from './call-states.ts';
 
 export const dialingLimits = {
   /** How soon after the claim a provider must have responded to a hand-off. */
@@ -106,7 +106,7 @@ export function toSettlement(call: ClaimedCall, result: HandoffResult, provider:
     case 'rejected':
       return ended('rejected', call, result.detail, now);
     case 'not-taken': {
-      const dueAt = plus(now, Math.max(retryDelay(call.attempt, random), (result.retryAfter ?? 0) * 1_000));
+      const dueAt = plus(now, Math.max(retryDelay(countAttempts(call.attempt), random), (result.retryAfter ?? 0) * 1_000));
       // If the provider hasn't accepted the call, and the next attempt would come after `notAfter`, don't end the call yet, because it can
       // still be cancelled until then. It's due right after `notAfter`, and the next claim lets it lapse.
       const lapsesAt = call.handoff === 'open' && call.notAfter !== null ? plus(call.notAfter, 1) : null;
@@ -115,7 +115,7 @@ export function toSettlement(call: ClaimedCall, result: HandoffResult, provider:
       return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), at: now, dueAt: nextAt, detail: result.detail };
     }
     case 'answer-lost': {
-      const dueAt = plus(now, retryDelay(call.attempt, random));
+      const dueAt = plus(now, retryDelay(countAttempts(call.attempt), random));
       if (!mayRepeat(call, provider) || isTooLate(call, dueAt, now)) return ended('must-not-repeat', call, result.detail, now);
       return { event: 'answer-lost', to: stageAfter('answer-lost', call.handoff), at: now, dueAt, detail: result.detail };
     }

@@ -3,7 +3,7 @@ import { answerers } from '#contract/calls/dialer.ts';
 import { callStates } from '#contract/calls/states.ts';
 import type { Named } from '#contract/console/common.ts';
 import { parsePhoneDigits, toPhonePrefix } from '#contract/text/text.ts';
-import { type Stage, waitingStages } from '../../domain/calls/call-states.ts';
+import { countAttempts, type Stage, waitingStages } from '../../domain/calls/call-states.ts';
 import { latestDialing } from '../../domain/calls/dialing.ts';
 import type { KeyVisibility } from '../../domain/directory/scope.ts';
 import type { Millis } from '../../domain/instant.ts';
@@ -195,7 +195,7 @@ function callDetails(row: ShownRow, call: ListedCall): CallDetails {
     notBefore: row.not_before,
     notAfter: row.not_after,
     durationSeconds: row.duration_seconds,
-    attempts: row.attempt,
+    attempts: countAttempts(row.attempt),
     firstAttemptAt: row.first_attempt_at,
     nextAttemptAt: isWaiting && !call.lapses ? row.due_at : null,
     toldLateAt: row.late_outcome_at,

@@ -4,8 +4,10 @@
 -- the statement started. Any other call may already be with the provider. Its hand-off becomes `doubt` (or stays `taken`), it keeps the
 -- provider that has it or may have it, and is_listed says that it must not be handed off again. A call that was cancelled since it was picked
 -- is no longer due. A call never has two claims at the same time, because the lease moves due_at. The pairs are a subquery: see stop.sql.
+-- If the provider has accepted the call, the claim only asks for its outcome, so it isn't counted as an attempt (call-states.ts).
 UPDATE calls SET
-  state = 'dialing', attempt = attempt + 1, due_at = r.lease_until, held_until = NULL, held_for = NULL,
+  state = 'dialing', attempt = attempt + CASE WHEN handoff = 'taken' AND attempt < {{maxClaim}} THEN {{claimWithoutAttempt}} ELSE 1 END,
+  due_at = r.lease_until, held_until = NULL, held_for = NULL,
   provider = CASE WHEN state = 'queued' OR handoff = 'retry' THEN r.provider ELSE calls.provider END,
   first_attempt_at = coalesce(first_attempt_at, r.now),
   detail = CASE WHEN state = 'dialing' AND handoff IN ('open', 'doubt') THEN NULL ELSE detail END,

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import type { HeldFor, Pace } from '#contract/protection/dialing.ts';
+import { claimWithoutAttempt, maxClaim } from '../../domain/calls/call-states.ts';
 import { latestDialing } from '../../domain/calls/dialing.ts';
 import { instant, type Millis, oneHour, plus } from '../../domain/instant.ts';
 import type { CallCampaign, CampaignRules, ClaimedCall, DepartureTime, Objection, ScopePace } from '../../domain/model.ts';
@@ -470,7 +471,11 @@ type ClaimedRow = Pick<
 /** Returns a function that claims calls, and blocks those to numbers on a list. */
 function claimStatement(database: Lane) {
   const claim = database.prepare<ClaimedRow>(
-    readSql(import.meta.url, 'claim', database.kind, { isListed: isListed('CAST({{given}}->>2 AS bigint)') }),
+    readSql(import.meta.url, 'claim', database.kind, {
+      isListed: isListed('CAST({{given}}->>2 AS bigint)'),
+      claimWithoutAttempt: String(claimWithoutAttempt),
+      maxClaim: String(maxClaim),
+    }),
     'write',
   );
   return async (

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { type Settlement, waitingStages } from '../../domain/calls/call-states.ts';
+import { type Settlement, waitingStages, withoutAttempt } from '../../domain/calls/call-states.ts';
 import { dialingLimits, troubleLimits } from '../../domain/calls/dialing.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
 import { type Millis, plus } from '../../domain/instant.ts';
@@ -61,12 +61,18 @@ export function dialingStore(database: Lane, clock: Clock, onStopped: OnStopped 
       return claimed;
     },
 
-    async settle(call, settlement) {
+    async settle(call, settlement, isAttempt = true) {
       const lane = callLane(database, call.campaignId);
       const { write } = lane;
-      if ('endedAt' in settlement) return inLane(lane).end(call, settlement);
-      const settle = (on: Knex) =>
-        handedOff(on, call.contactId).whereRaw(isDialing).where({ attempt: call.attempt }).update(toColumns(settlement));
+      const update = (on: Knex, columns: Partial<CallRow>) =>
+        handedOff(on, call.contactId).whereRaw(isDialing).where({ attempt: call.attempt }).update(columns);
+      // The claim of a call that the provider has accepted wasn't counted as an attempt.
+      const attempt = isAttempt || call.handoff === 'taken' ? call.attempt : withoutAttempt(call.attempt);
+      if ('endedAt' in settlement) {
+        if (attempt !== call.attempt) await update(write, { attempt });
+        return inLane(lane).end({ ...call, attempt }, settlement);
+      }
+      const settle = (on: Knex) => update(on, { ...toColumns(settlement), ...(attempt === call.attempt ? {} : { attempt }) });
       if (settlement.to !== 'retry') return (await settle(write)) > 0;
       return write.transaction(async (trx) => {
         const settled = await settle(trx);
