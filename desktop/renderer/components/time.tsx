@@ -1,6 +1,6 @@
 import { DateTime } from 'luxon';
 import { now, ownZone } from '../state/clock.ts';
-import { formatDay, formatInstant, formatMinute, formatRelative } from '../state/format.ts';
+import { formatDay, formatInstant, formatMinute, formatPast, formatRelative } from '../state/format.ts';
 
 /** Beyond 30 days, a date is more useful than a relative time. */
 const nearMs = 30 * 86_400_000;
@@ -20,27 +20,33 @@ function inOwnZone(at: string): DateTime {
   return DateTime.fromISO(at, { zone: ownZone.value });
 }
 
-function formatExact(instant: DateTime): string {
-  return `${formatInstant(instant)}, ${formatRelative(instant, now.value)}`;
+function formatExact(instant: DateTime, mayBeFuture: boolean): string {
+  return `${formatInstant(instant)}, ${mayBeFuture ? formatRelative(instant, now.value) : formatPast(instant, now.value)}`;
 }
 
-/** Shows a relative time, or the day if it's far away. Hover and focus show the exact time with its zone. */
+/** Shows a past time relatively, or as the day if it's long ago. Hover and focus show the exact time with its zone. */
 export function Time({ at }: { at: string }) {
   const instant = inOwnZone(at);
-  const isNear = Math.abs(instant.toMillis() - now.value.toMillis()) < nearMs;
-  return <TimeWithTip at={at} text={isNear ? formatRelative(instant, now.value) : formatDay(instant)} tip={formatExact(instant)} />;
+  const isNear = now.value.toMillis() - instant.toMillis() < nearMs;
+  return <TimeWithTip at={at} text={isNear ? formatPast(instant, now.value) : formatDay(instant)} tip={formatExact(instant, false)} />;
 }
+
+/** @property mayBeFuture whether it isn't known to be in the past */
+type DayProps = { at: string | null; mayBeFuture?: boolean };
 
 /** Shows a day in a table; "Never" without one. */
-export function Day({ at }: { at: string | null }) {
+export function Day({ at, mayBeFuture = false }: DayProps) {
   if (at === null) return <span class="faint">Never</span>;
   const instant = inOwnZone(at);
-  return <TimeWithTip at={at} text={formatDay(instant)} tip={formatExact(instant)} isInTable />;
+  return <TimeWithTip at={at} text={formatDay(instant)} tip={formatExact(instant, mayBeFuture)} isInTable />;
 }
 
-export function Moment({ at, isInTable = false }: { at: string; isInTable?: boolean }) {
+/** @property mayBeFuture whether it isn't known to be in the past */
+type MomentProps = { at: string; mayBeFuture?: boolean; isInTable?: boolean };
+
+export function Moment({ at, mayBeFuture = false, isInTable = false }: MomentProps) {
   const instant = inOwnZone(at);
-  return <TimeWithTip at={at} text={formatMinute(instant)} tip={formatExact(instant)} isInTable={isInTable} />;
+  return <TimeWithTip at={at} text={formatMinute(instant)} tip={formatExact(instant, mayBeFuture)} isInTable={isInTable} />;
 }
 
 /** Returns the time when a key expires, in the zone that was chosen for it. */

@@ -45,6 +45,11 @@ export function formatRelative(instant: DateTime, from: DateTime): string {
   return relative.format(Math.trunc(seconds / size) || Math.sign(seconds), unit);
 }
 
+/** Formats a time that's known to be in the past. The console's clock may be behind, because it's updated only every minute. */
+export function formatPast(instant: DateTime, now: DateTime): string {
+  return formatRelative(instant > now ? now : instant, now);
+}
+
 /** @param years negative for the past, as are `months` */
 function formatYears(years: number, months: number): string {
   const text = [pluralize(Math.abs(years), 'year'), ...(months === 0 ? [] : [pluralize(Math.abs(months), 'month')])].join(', ');

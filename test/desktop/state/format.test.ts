@@ -7,6 +7,7 @@ import {
   formatInstant,
   formatMinute,
   formatNumber,
+  formatPast,
   formatRelative,
   pluralize,
 } from '../../../desktop/renderer/state/format.ts';
@@ -33,6 +34,15 @@ describe('a relative time', () => {
       expect(formatRelative(now.plus({ seconds }), now)).to.equal(text);
     });
   }
+});
+
+describe('a past time', () => {
+  const now = DateTime.fromISO('2026-11-21T12:00:00Z');
+
+  it('is never announced, even if the clock is behind', () => {
+    const texts = [-60, 0, 30, 59].map((seconds) => formatPast(now.plus({ seconds }), now));
+    expect(texts).to.deep.equal(['1 minute ago', 'just now', 'just now', 'just now']);
+  });
 });
 
 describe('an exact time', () => {

@@ -172,7 +172,7 @@ function limitFacts({ apiKey: { addresses, callsPerDay }, today }: ApiKeyDetails
           {formatNumber(callsPerDay)}
           {today && (
             <span class="caption">
-              {formatNumber(Math.max(0, callsPerDay - today.placed))} left until <Moment at={today.resetsAt} />
+              {formatNumber(Math.max(0, callsPerDay - today.placed))} left until <Moment at={today.resetsAt} mayBeFuture />
               {today.countedFrom !== undefined && (
                 <>
                   , counted from <Moment at={today.countedFrom} />

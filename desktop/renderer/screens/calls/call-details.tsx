@@ -80,12 +80,12 @@ function buildFacts(call: CallView): Fact[] {
 function buildDialingFacts(view: CallDetailsView): Fact[] {
   const { notBefore, notAfter, timeZone, attempts, firstAttemptAt, nextAttemptAt, toldLateAt } = view;
   return [
-    ['Not before', notBefore && <Moment key="before" at={notBefore} />],
-    ['Not after', notAfter && <Moment key="after" at={notAfter} />],
+    ['Not before', notBefore && <Moment key="before" at={notBefore} mayBeFuture />],
+    ['Not after', notAfter && <Moment key="after" at={notAfter} mayBeFuture />],
     ['Time zone', timeZone],
     ['Attempts', attempts > 0 && formatNumber(attempts)],
     ['First attempt', attempts > 1 && firstAttemptAt && <Moment key="first" at={firstAttemptAt} />],
-    ['Next attempt', nextAttemptAt && <Moment key="next" at={nextAttemptAt} />],
+    ['Next attempt', nextAttemptAt && <Moment key="next" at={nextAttemptAt} mayBeFuture />],
     ['Reported late', toldLateAt && <Moment key="late" at={toldLateAt} />],
   ];
 }

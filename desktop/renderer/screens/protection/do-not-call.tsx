@@ -187,7 +187,7 @@ const columns: readonly EntryColumn[] = [
   { name: 'scope', label: 'For', width: 'text', needs: 'medium', cell: ({ scope }) => <Clip>{describeScope(scope)}</Clip> },
   { name: 'by', label: 'Added by', width: 'key', needs: 'wide', cell: (entry) => <Clip>{describeSource(entry)}</Clip> },
   { name: 'added', label: 'Added', width: 'day', cell: ({ createdAt }) => <Day at={createdAt} /> },
-  { name: 'ends', label: 'Ends', width: 'day', cell: ({ endsAt }) => <Day at={endsAt} /> },
+  { name: 'ends', label: 'Ends', width: 'day', cell: ({ endsAt }) => <Day at={endsAt} mayBeFuture /> },
 ];
 
 const sortValues: Readonly<Record<EntryColumn['name'], (entry: DoNotCallEntryView) => SortValue>> = {
