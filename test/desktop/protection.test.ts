@@ -167,6 +167,59 @@ describeBrowser("the console's Protection screen", () => {
     await page.getByText('Calling hours apply, but the number’s time zone is unknown.').waitFor();
   });
 
+  it('marks the box of hours that it refuses, and describes only what can be saved', async () => {
+    const { page } = harness;
+    const complaints: string[] = [];
+    page.on('console', (message) =>
+      complaints.push(...(message.type() === 'error' && /negative|NaN/.test(message.text()) ? [message.text()] : [])),
+    );
+    const [prefix, from, to] = [
+      page.getByLabel('Numbers that start with'),
+      page.getByLabel('From'),
+      page.getByLabel('To', { exact: true }),
+    ];
+    const marked = () => page.locator('dialog input[aria-invalid=true]').evaluateAll((inputs) => inputs.map(({ ariaLabel }) => ariaLabel));
+    await openAs('partner');
+    await button('Calling hours').click();
+    await button('Set hours…').click();
+    await from.fill('xx');
+    await page.getByText('All numbers: never.').waitFor();
+    await button('Save').click();
+    await page.getByText('Must be a time from 00:00 to 24:00').waitFor();
+    expect(await marked()).to.deep.equal(['From']);
+    await from.fill('14:00');
+    await to.fill('10:00');
+    await page.getByText('All numbers: never.').waitFor();
+    await button('Save').click();
+    await page.getByText('Must be later than from.').waitFor();
+    expect(await marked()).to.deep.equal(['To']);
+    await to.fill('18:00');
+    await button('Add hours').click();
+    await prefix.fill('0049');
+    await page.getByText('Times are in the time zone').waitFor({ state: 'hidden' });
+    await button('Save').click();
+    await page.getByText('Must be the beginning of a number').waitFor();
+    expect(await page.getByText('Must be the beginning of a number').count()).to.equal(1);
+    expect(await marked()).to.deep.equal(['Numbers that start with']);
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it('saves hours that were added twice only once', async () => {
+    const { page, direct } = harness;
+    await openAs('partner');
+    await button('Calling hours').click();
+    await button('Set hours…').click();
+    await button('Add hours').click();
+    await page.getByLabel('From').nth(1).fill('09:00');
+    await page.getByLabel('To', { exact: true }).nth(1).fill('20:00');
+    await button('Save').click();
+    await page.getByText('Calling hours were saved.').first().waitFor();
+    const [row] = await direct.storage.database.read('protection_rules').whereNotNull('hours');
+    expect(JSON.parse(row?.hours ?? '')).to.have.length(1);
+    await link('Activity').click();
+    await page.getByText('(All numbers: Monday to Friday 09:00–20:00)').waitFor();
+  });
+
   it('adds hours for the numbers and days of their neighbor, moves to what was added, and says what will hold', async () => {
     const { page, direct } = harness;
     await openAs('partner');

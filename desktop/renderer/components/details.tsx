@@ -96,7 +96,7 @@ export function Events({ events, about }: { events: readonly ActivityEvent[]; ab
             <span>
               <bdi>{describeEvent(event, session.value?.viewer.id ?? '', about)}</bdi>
               {event.action === 'api-key.refused' && ` (${addressLabel(event.address)})`}
-              {event.detail !== undefined && <span class="caption">{capitalized(describeDetail(event.detail))}</span>}
+              {event.detail !== undefined && <span class="caption">{capitalized(describeDetail(event.action, event.detail))}</span>}
             </span>
           </li>
         ))}

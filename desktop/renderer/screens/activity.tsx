@@ -49,7 +49,7 @@ const columnsFor = (viewerId: string): EventColumn[] => [
             <bdi>{describeSubject(action, subject.name)}</bdi>
           </>
         )}
-        {detail !== undefined && <span class="faint"> ({describeDetail(detail)})</span>}
+        {detail !== undefined && <span class="faint"> ({describeDetail(action, detail)})</span>}
       </Clip>
     ),
   },
@@ -220,7 +220,7 @@ function EventDetails({ event, session, onFilter, onClose }: EventDetailsProps) 
   const person = actor && <bdi>{actor.name}</bdi>;
   const replaces = replacesDetail(event);
   const { view: earlier } = useList({ key: `before/${id}`, every: null, load: replaces ? () => findBefore(event) : null }).state.value;
-  const showText = (term: string, shown: string): Fact => [term, <bdi key={term}>{capitalized(describeDetail(shown))}</bdi>];
+  const showText = (term: string, shown: string): Fact => [term, <bdi key={term}>{capitalized(describeDetail(action, shown))}</bdi>];
   return (
     <Details title={describeEvent(event, session.viewer.id)} rowId={id} onClose={onClose}>
       <div class="row">

@@ -1,6 +1,7 @@
 import { type ActivityFacetsView, type ActivityView, missingActorName, staffAddress } from '#contract/console/activity.ts';
 import { formatIsoDay, pluralize } from './format.ts';
 import { actionLabel, listNouns } from './labels.ts';
+import { describeLoggedHours } from './protection.ts';
 
 export type ActivityEvent = ActivityView['events'][number];
 
@@ -34,12 +35,17 @@ export function describeSubject(action: string, name: string): string {
   if (action !== 'list.exported') return name;
   const [, list = '', rows] = /^([a-z-]+)(?: \((\d+) rows\))?$/.exec(name) ?? [];
   const noun = listNouns[list];
-  if (noun === undefined) return describeDetail(name);
+  if (noun === undefined) return formatDates(name);
   return rows === undefined ? `${noun}s` : pluralize(Number(rows), noun);
 }
 
-/** Formats the dates in an event's detail: "from 1 Oct 2026 to 31 Oct 2026". */
-export function describeDetail(detail: string): string {
+/** Describes an event's detail: "+49: Monday to Friday 09:00–12:00; all other numbers: at any time". */
+export function describeDetail(action: string, detail: string): string {
+  return formatDates(action === 'calling-hours.changed' ? describeLoggedHours(detail) : detail);
+}
+
+/** Formats the dates in a text: "from 1 Oct 2026 to 31 Oct 2026". */
+function formatDates(detail: string): string {
   return detail.replace(/\b\d{4}-\d{2}-\d{2}\b/g, formatIsoDay);
 }
 

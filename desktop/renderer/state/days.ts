@@ -56,7 +56,14 @@ export function parseTime(text: string): string | null {
 
 export const dayMinutes = 24 * 60;
 
+/** Whether a text is a time of day, in the format in which times are sent to the core. */
+export function isTime(text: string): boolean {
+  return parseTime(text) === text;
+}
+
+/** @returns NaN for a text that isn't a time */
 export function toMinutes(time: string): number {
+  if (!isTime(time)) return Number.NaN;
   return Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
 }
 

@@ -1,6 +1,6 @@
 import { DateTime } from 'luxon';
 import type { SessionView } from '#contract/console/session.ts';
-import { type HoursRule, type Weekday, weekdays } from '#contract/protection/calling-hours.ts';
+import { type HoursRule, hoursRuleSchema, type Weekday, weekdays } from '#contract/protection/calling-hours.ts';
 import type { ContactLimits, Pace, StopView } from '#contract/protection/dialing.ts';
 import { doNotCallReasonLabels } from '#contract/protection/do-not-call.ts';
 import { restrictedKindNames } from '#contract/protection/numbers.ts';
@@ -44,9 +44,12 @@ function toDays(rules: readonly HoursRule[]): Week['days'] {
   });
 }
 
-/** Merges windows that overlap or follow each other. */
+/** Merges windows that overlap or follow each other. Omits what isn't a window, because someone may still be entering it. */
 function mergeWindows(rules: readonly HoursRule[]): Window[] {
-  const windows = rules.map(({ from = '', to = '' }) => ({ from: toMinutes(from), to: toMinutes(to) })).sort((a, b) => a.from - b.from);
+  const windows = rules
+    .map(({ from = '', to = '' }) => ({ from: toMinutes(from), to: toMinutes(to) }))
+    .filter(({ from, to }) => from < to)
+    .sort((a, b) => a.from - b.from);
   const merged: Window[] = [];
   for (const window of windows) {
     const last = merged.at(-1);
@@ -85,17 +88,54 @@ export function describeDates(rules: readonly HoursRule[]): { date: string; text
   });
 }
 
+/** Whether a text can be the beginning of a number, or is empty for all numbers. */
+export function isPrefix(text: string): boolean {
+  return hoursRuleSchema.shape.prefix.safeParse(text).success;
+}
+
+/** Identifies a rule by what it says. */
+export function toRuleKey({ prefix, days, date, from, to, closed }: HoursRule): string {
+  return JSON.stringify([prefix, days, date, from, to, closed]);
+}
+
+/** Removes the rules that repeat an earlier one. */
+export function distinctRules(rules: readonly HoursRule[]): HoursRule[] {
+  const keys = rules.map(toRuleKey);
+  return rules.filter((rule, index) => keys.indexOf(toRuleKey(rule)) === index);
+}
+
 /**
  * Says in one sentence when people may be called: "+49: Monday to Friday 09:00–12:00 and 13:00–18:00; all other numbers: at any time.". The
  * core applies the rules with the longest matching prefix, and none to a number that no rule matches.
  */
 export function summarizeHours(rules: readonly HoursRule[]): string {
+  return `${describeRules(rules)}. Times are in the time zone of the person being called.`;
+}
+
+/** Describes rules as the audit log lists them: "+49 mon, tue 09:00 to 12:00; and 2 other rules". Returns what it can't read unchanged. */
+export function describeLoggedHours(detail: string): string {
+  const [, listed = '', more = ''] = /^(.*?)(; and \S+ other rules?)?$/.exec(detail) ?? [];
+  const rules = listed.split('; ').map(readLoggedRule);
+  const isRead = rules.every((rule) => rule !== null);
+  return isRead ? `${describeRules(rules, more === '')}${more}` : detail;
+}
+
+function readLoggedRule(text: string): HoursRule | null {
+  const [, numbers = '', when = '', from, to] = /^(all numbers|\+\d+) (\S.*) (?:closed|(\S+) to (\S+))$/.exec(text) ?? [];
+  const prefix = numbers === 'all numbers' ? '' : numbers;
+  const day = isDay(when) ? { date: when } : { days: when.split(', ') };
+  const read = hoursRuleSchema.safeParse({ prefix, ...day, ...(from === undefined ? { closed: true } : { from, to }) });
+  return read.success ? read.data : null;
+}
+
+/** @param isWhole whether these are all rules, so that other numbers have none */
+function describeRules(rules: readonly HoursRule[], isWhole = true): string {
   const weeks = toWeeks(rules).toReversed();
   const ofWeeks = weeks.map(
     ({ prefixes, days }) =>
       `${describePrefixes(prefixes, weeks.length > 1).replace(/^Numbers that start with /, '')}: ${describeWeek(days)}`,
   );
-  const isOpen = !weeks.some(({ prefixes }) => prefixes.includes(''));
+  const isOpen = isWhole && !weeks.some(({ prefixes }) => prefixes.includes(''));
   const others = isOpen ? [`${weeks.length === 0 ? 'All' : 'All other'} numbers: at any time`] : [];
   const parts = [...ofWeeks, ...others].map((part, index) => (index === 0 ? part : part.charAt(0).toLowerCase() + part.slice(1)));
   // A date that's still being entered says nothing yet.
@@ -104,11 +144,11 @@ export function summarizeHours(rules: readonly HoursRule[]): string {
   const onDates =
     dates.length === 0
       ? ''
-      : ` Instead, on ${dates
+      : `Instead, on ${dates
           .slice(0, shownDates)
           .map(({ date, text }) => `${date}: ${text.toLowerCase()}`)
-          .join('; ')}${more}.`;
-  return `${parts.join('; ')}.${onDates} Times are in the time zone of the person being called.`;
+          .join('; ')}${more}`;
+  return [parts.join('; '), onDates].filter((text) => text !== '').join('. ');
 }
 
 const shownDates = 3;

@@ -8,9 +8,11 @@ import { addChecked, describeAdded, readFile, readNumbers } from '../../../deskt
 import {
   describeDates,
   describeHours,
+  describeLoggedHours,
   describePrefixes,
   describeReasons,
   describeWaiting,
+  distinctRules,
   formatForPerson,
   formatWindows,
   nextWindow,
@@ -75,10 +77,29 @@ describe('a week of calling hours', () => {
     [[{ prefix: '+49', date: '2026-12-25', closed: true }], 'All numbers: at any time. Instead, on 25 Dec 2026: closed, for +49.'],
     [[{ prefix: '', days: ['mon', 'wed'], closed: true }], 'All numbers: never.'],
     [[], 'All numbers: at any time.'],
+    [[rule('', 'xx', '10:00'), rule('', '', '10:00'), rule('', '14:00', '10:00')], 'All numbers: never.'],
+    [[rule('', '14:00', '10:00'), rule('', '15:00', '18:00')], 'All numbers: Monday to Friday 15:00–18:00.'],
   ] as [HoursRule[], string][]) {
     it(`are summarized as “${sentence}”`, () => {
       expect(summarizeHours(rules)).to.equal(`${sentence} Times are in the time zone of the person being called.`);
     });
+  }
+
+  it('say each rule once', () => {
+    const closed: HoursRule = { prefix: '', date: '2026-12-25', closed: true };
+    const sameClosed: HoursRule = { closed: true, date: '2026-12-25', prefix: '' };
+    const rules = [rule('+49', '09:00', '12:00'), closed, rule('+49', '13:00', '18:00'), rule('+49', '09:00', '12:00'), sameClosed];
+    expect(distinctRules(rules)).to.deep.equal(rules.slice(0, 3));
+  });
+
+  for (const [detail, text] of [
+    ['+49 mon, tue, wed 09:00 to 12:00', '+49: Monday to Wednesday 09:00–12:00; all other numbers: at any time'],
+    ['all numbers mon, sat closed; all numbers 2026-12-25 closed', 'All numbers: never. Instead, on 25 Dec 2026: closed'],
+    ['+49 sun 09:00 to 24:00; and 480 other rules', '+49: Sunday 09:00–24:00; and 480 other rules'],
+    ['no rules of its own', 'no rules of its own'],
+    ['+49 someday 09:00 to 12:00', '+49 someday 09:00 to 12:00'],
+  ] as const) {
+    it(`are described as “${text}” if the activity contains “${detail}”`, () => expect(describeLoggedHours(detail)).to.equal(text));
   }
 
   it('are continued after a break of an hour, if the day is long enough', () => {

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
 import { type HoursRule, hoursRulesSchema, type Weekday, weekdays } from '#contract/protection/calling-hours.ts';
 import type { CallingHoursView } from '#contract/protection/protection.ts';
 import { parseJson } from '#contract/text/json.ts';
@@ -9,17 +9,20 @@ import { Icon } from '../../components/icons.tsx';
 import { Empty, useList } from '../../components/list.tsx';
 import { ListPage } from '../../components/page.tsx';
 import { announce } from '../../state/announcement.ts';
-import { dayMinutes, isDay, today } from '../../state/days.ts';
+import { dayMinutes, isDay, isTime, today } from '../../state/days.ts';
 import { isConflict, lookUpChange } from '../../state/failure-text.ts';
 import type { List } from '../../state/list.ts';
 import {
   dayLabels,
   describeDates,
   describePrefixes,
+  distinctRules,
   formatWindows,
+  isPrefix,
   nextWindow,
   summarizeHours,
   type Tenancy,
+  toRuleKey,
   toWeeks,
   type Week,
   type Window,
@@ -174,8 +177,9 @@ function toDraft(rules: readonly HoursRule[]): Draft {
   };
 }
 
+/** Returns what is sent: each rule once. */
 function toRules({ weeks, dates }: Draft): HoursRule[] {
-  return [...weeks.flatMap(({ prefix, rules }) => rules.map((rule) => ({ ...rule, prefix }))), ...dates];
+  return distinctRules([...weeks.flatMap(({ prefix, rules }) => rules.map((rule) => ({ ...rule, prefix }))), ...dates]);
 }
 
 const workdays: Weekday[] = ['mon', 'tue', 'wed', 'thu', 'fri'];
@@ -189,7 +193,8 @@ function EditHours({ tenancy: { kind, id, name }, hours, list, onSaved, onClose 
   const [fileProblem, setFileProblem] = useState<string | null>(null);
   const isOutdated = JSON.stringify(saved) !== JSON.stringify(opened);
   const rules = toRules(draft);
-  const inForce = rules.length === 0 ? (inherited?.rules ?? []) : rules;
+  const inForce = rules.length === 0 ? (inherited?.rules ?? []) : rules.filter(({ prefix }) => isPrefix(prefix));
+  const isDescribed = inForce.length > 0 || rules.length === 0;
   return (
     <FormDialog
       title={`Calling hours for ${name}`}
@@ -209,10 +214,10 @@ function EditHours({ tenancy: { kind, id, name }, hours, list, onSaved, onClose 
       onClose={onClose}
     >
       <Weeks draft={draft} onChange={setDraft} />
-      <p class="notice" role="status">
+      <p class={isDescribed ? 'notice' : ''} role="status">
         <span>
           {rules.length === 0 && inherited && inherited.rules.length > 0 && `As for the ${inherited.from.kind} ${inherited.from.name}. `}
-          {summarizeHours(inForce)}
+          {isDescribed && summarizeHours(inForce)}
         </span>
       </p>
       <Field label="Or load a JSON file" hint="It replaces everything above." error={fileProblem}>
@@ -247,8 +252,8 @@ function Weeks({ draft, onChange }: { draft: Draft; onChange: (draft: Draft) => 
   };
   const changeWeek = (index: number, week: Draft['weeks'][number]) =>
     change({ weeks: week.rules.length === 0 ? weeks.toSpliced(index, 1) : weeks.with(index, week) });
-  const starts = weeks.map((_, index) => weeks.slice(0, index).flatMap(({ rules }) => rules).length);
-  const firstDate = weeks.flatMap(({ rules }) => rules).length;
+  const sent = toRules(draft).map(toRuleKey);
+  const nameOf = (rule: HoursRule) => `rules.${sent.indexOf(toRuleKey(rule))}`;
   const lastWeek = weeks.at(-1) ?? { prefix: '', rules: [firstRule] };
   const neighbor = dates.at(-1) ?? { prefix: lastWeek.prefix, closed: true as const };
   return (
@@ -257,12 +262,17 @@ function Weeks({ draft, onChange }: { draft: Draft; onChange: (draft: Draft) => 
         <fieldset key={index} class="stack week-rules">
           <legend class="visually-hidden">Hours for {prefix === '' ? 'all numbers' : prefix}</legend>
           <span class="line">
-            Numbers that start with <Prefix prefix={prefix} onChange={(typed) => changeWeek(index, { prefix: typed, rules })} />
+            Numbers that start with{' '}
+            <Prefix
+              name={nameOf({ ...(rules[0] ?? firstRule), prefix })}
+              prefix={prefix}
+              onChange={(typed) => changeWeek(index, { prefix: typed, rules })}
+            />
           </span>
           {rules.map((rule, at) => (
             <RuleFields
               key={at}
-              name={`rules.${(starts[index] ?? 0) + at}`}
+              name={nameOf({ ...rule, prefix })}
               rule={rule}
               onChange={(changed) => changeWeek(index, { prefix, rules: rules.with(at, changed) })}
               onRemove={() => changeWeek(index, { prefix, rules: rules.toSpliced(at, 1) })}
@@ -288,7 +298,7 @@ function Weeks({ draft, onChange }: { draft: Draft; onChange: (draft: Draft) => 
           {dates.map((rule, at) => (
             <RuleFields
               key={at}
-              name={`rules.${firstDate + at}`}
+              name={nameOf(rule)}
               rule={rule}
               onChange={(changed) => change({ dates: dates.with(at, changed) })}
               onRemove={() => change({ dates: dates.toSpliced(at, 1) })}
@@ -325,29 +335,62 @@ function focusAdded(find: () => Element | null | undefined): void {
   queueMicrotask(() => find()?.querySelector('input')?.select());
 }
 
-function Prefix({ prefix, onChange }: { prefix: string; onChange: (prefix: string) => void }) {
+/** @property name its rule's name in the request */
+type PrefixProps = { name: string; prefix: string; onChange: (prefix: string) => void };
+
+function Prefix({ name, prefix, onChange }: PrefixProps) {
+  const id = useId();
+  const error = useFieldError(`${name}.prefix`);
   return (
-    <input
-      class="prefix"
-      type="text"
-      inputMode="tel"
-      aria-label="Numbers that start with"
-      placeholder="All numbers"
-      value={prefix}
-      onInput={({ currentTarget }) => onChange(currentTarget.value.replaceAll(' ', ''))}
-    />
+    <>
+      <input
+        class="prefix"
+        type="text"
+        inputMode="tel"
+        aria-label="Numbers that start with"
+        {...boxError(error, id)}
+        placeholder="All numbers"
+        value={prefix}
+        onInput={({ currentTarget }) => onChange(currentTarget.value.replaceAll(' ', ''))}
+      />
+      {error !== null && (
+        <span id={id} class="error">
+          {error}
+        </span>
+      )}
+    </>
   );
+}
+
+/** Marks a box whose error is shown elsewhere. @param id the element with the error */
+function boxError(error: string | null, id: string) {
+  return error === null ? {} : ({ 'aria-invalid': 'true', 'aria-describedby': id } as const);
 }
 
 type RuleFieldsProps = { name: string; rule: HoursRule; onChange: (rule: HoursRule) => void; onRemove: () => void };
 
 function RuleFields({ name, rule, onChange, onRemove }: RuleFieldsProps) {
-  const error = useFieldError(name);
+  const id = useId();
+  const whole = useFieldError(name);
+  const prefixError = useFieldError(`${name}.prefix`);
+  const fromError = useFieldError(`${name}.from`);
+  const laterError = useFieldError(`${name}.to`);
   const { prefix, days, date, from, to, closed } = rule;
+  // If the start isn't a time, the core can't tell whether the end is later.
+  const toError = fromError !== null && isTime(to ?? '') ? null : laterError;
   const when = days ? { days } : { date };
-  const isWrongDay = error !== null && !days && !isDay(date ?? '');
+  const isWrongDay = whole !== null && !days && !isDay(date ?? '');
+  const boxProblem = fromError ?? toError;
+  // The prefix shows its own error.
+  const error = isWrongDay ? dayProblem : (boxProblem ?? (prefixError === null ? whole : null));
+  const isWholeWrong = error !== null && error === whole && boxProblem === null;
   return (
-    <fieldset class="row rule" aria-invalid={error === null ? undefined : 'true'} tabIndex={error === null ? undefined : -1}>
+    <fieldset
+      class="row rule"
+      aria-invalid={isWholeWrong ? 'true' : undefined}
+      aria-describedby={isWholeWrong ? id : undefined}
+      tabIndex={isWholeWrong ? -1 : undefined}
+    >
       <legend class="visually-hidden">Rule</legend>
       {days ? (
         <span class="row days">
@@ -368,11 +411,11 @@ function RuleFields({ name, rule, onChange, onRemove }: RuleFieldsProps) {
           <DayInput
             label="Date"
             min={today()}
-            aria-invalid={isWrongDay ? 'true' : undefined}
+            {...boxError(isWrongDay ? dayProblem : null, id)}
             value={date ?? ''}
             onInput={(day) => onChange({ ...rule, date: day })}
           />
-          <Prefix prefix={prefix} onChange={(typed) => onChange({ ...rule, prefix: typed })} />
+          <Prefix name={name} prefix={prefix} onChange={(typed) => onChange({ ...rule, prefix: typed })} />
         </>
       )}
       {(!days || closed) && (
@@ -389,14 +432,23 @@ function RuleFields({ name, rule, onChange, onRemove }: RuleFieldsProps) {
       )}
       {!closed && (
         <span class="line">
-          <TimeInput label="From" value={from ?? ''} onInput={(time) => onChange({ ...rule, from: time })} /> –{' '}
-          <TimeInput label="To" value={to ?? ''} onInput={(time) => onChange({ ...rule, to: time === '00:00' ? '24:00' : time })} />
+          <TimeInput label="From" {...boxError(fromError, id)} value={from ?? ''} onInput={(time) => onChange({ ...rule, from: time })} /> –{' '}
+          <TimeInput
+            label="To"
+            {...boxError(toError, id)}
+            value={to ?? ''}
+            onInput={(time) => onChange({ ...rule, to: time === '00:00' ? '24:00' : time })}
+          />
         </span>
       )}
       <button type="button" class="quiet icon-only end" aria-label="Remove this rule" data-tip="Remove" onClick={onRemove}>
         <Icon name="trash" />
       </button>
-      {error !== null && <p class="error">{isWrongDay ? dayProblem : error}</p>}
+      {error !== null && (
+        <p id={id} class="error">
+          {error}
+        </p>
+      )}
     </fieldset>
   );
 }
