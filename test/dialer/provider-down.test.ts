@@ -59,7 +59,8 @@ describe('a provider that is down', () => {
       expect(Date.parse((await trouble())?.since ?? '')).to.be.at.most(since);
       expect(await metric()).to.be.at.least(60);
       const warnings = core.log.filter(({ msg }) => msg === "the provider isn't accepting calls");
-      expect(warnings.map(({ reason }) => reason)).to.deep.equal(['connection refused']);
+      // One a minute, and this may take several on a busy machine.
+      expect([...new Set(warnings.map(({ reason }) => reason))]).to.deep.equal(['connection refused']);
 
       const cancelled = ids.slice(0, 20);
       const answers = new Map<string, number>();

@@ -33,7 +33,6 @@ export async function recordAudit(trx: Knex.Transaction, event: AuditEvent): Pro
 export async function endProofs(trx: Knex.Transaction, userId: string, { id, session }: AuditEvent): Promise<number> {
   // Change the user first, because the row's lock keeps out a sign-in that has already been checked.
   await trx('users').where({ id: userId }).update({ sign_in_version: id });
-  await trx('sign_in_codes').where({ user_id: userId }).delete();
   await trx('second_factors').where({ user_id: userId, confirmed_at: null }).delete();
   const sessions = trx('sessions').where({ user_id: userId });
   return (session === undefined ? sessions : sessions.whereNot({ id: session })).delete();
