@@ -35,6 +35,7 @@ describeBrowser('the tenancy switcher', () => {
     await page.getByRole('link', { name: 'Users' }).click();
     await page.getByRole('row', { name: 'Sue Sibling' }).waitFor();
     expect(await page.getByRole('row', { name: 'Tom Teammate' }).count()).to.equal(0);
+    expect(await page.getByRole('columnheader', { name: 'Belongs to' }).count()).to.equal(0);
   });
 
   it('selects the first match for the typed text, even if Enter is pressed before the search returns', async () => {

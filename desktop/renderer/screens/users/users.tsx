@@ -252,12 +252,17 @@ const columnsFor = (session: SessionView): Column<UserView, UserColumn>[] => [
   },
   { name: 'email', label: 'Email', width: 'text', needs: 'wide', cell: ({ email }) => <Clip class="faint">{email}</Clip> },
   { name: 'type', label: 'Type', width: 'type', cell: ({ userType }) => <span class="badge">{userTypeLabels[userType]}</span> },
-  {
-    name: 'tenancy',
-    label: 'Belongs to',
-    width: 'text',
-    cell: (user) => formatPlace(user, session) && <Clip>{formatPlace(user, session)}</Clip>,
-  },
+  // All users of one account belong to the same.
+  ...(session.tenancy?.kind === 'account' || session.viewer.account !== null
+    ? []
+    : ([
+        {
+          name: 'tenancy',
+          label: 'Belongs to',
+          width: 'text',
+          cell: (user) => formatPlace(user, session) && <Clip>{formatPlace(user, session)}</Clip>,
+        },
+      ] satisfies Column<UserView, UserColumn>[])),
   { name: 'keys', label: 'Keys', width: 'number', cell: ({ apiKeys }) => formatNumber(apiKeys) },
   { name: 'seen', label: 'Last sign-in', width: 'day', cell: ({ lastSignInAt }) => <Day at={lastSignInAt} /> },
 ];
