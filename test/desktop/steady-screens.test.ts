@@ -290,6 +290,31 @@ describeBrowser('the screens in a browser', () => {
     await button('Clear').click();
   });
 
+  it('leave space between the lines of a table in a dialog and its text', async () => {
+    await resize(1280);
+    await goTo('API keys');
+    for (const name of ['Key 27', 'Key 26']) await page().getByLabel(`Select ${name}`).check();
+    await button('Revoke 2 keys…').click();
+    const cell = page().getByRole('alertdialog').locator('tbody th').first();
+    const gaps = await cell.evaluate((each) => {
+      const [box, text] = [each.getBoundingClientRect(), each.firstElementChild?.getBoundingClientRect()];
+      return text ? [text.top - box.top, box.bottom - text.bottom] : [];
+    });
+    expect(Math.min(...gaps)).to.be.at.least(3);
+    await button('Cancel').click();
+    await button('Clear').click();
+  });
+
+  it('show the outcome of the call whose details are open in another color than its row', async () => {
+    await goTo('Calls');
+    const call = page().getByRole('row', { name: 'Ada' });
+    await call.click();
+    await panel().waitFor();
+    const color = (element: Locator) => element.evaluate((each) => getComputedStyle(each).backgroundColor);
+    expect(await color(call.locator('.badge'))).not.to.equal(await color(call));
+    await button('Close details').click();
+  });
+
   it('show the same dialog for one selected key as for a key that is revoked from its row', async () => {
     await goTo('API keys');
     await page().getByLabel('Select Key 27').check();
