@@ -49,6 +49,22 @@ describeBrowser("the console's Protection screen", () => {
     await page.getByText('She asked for a call.').waitFor();
   });
 
+  it('shows the note of a number under it', async () => {
+    const { page } = harness;
+    const note = 'Asked us by letter to stop';
+    await openAs('partner');
+    await button('Add numbers').click();
+    await page.getByLabel('Phone numbers').fill('+49 30 12345678');
+    await page.getByLabel('Note (optional)').fill(note);
+    await button('Add').click();
+    const shown = row('+493012345678').getByText(note);
+    await shown.waitFor();
+    for (const width of [390, 1280]) {
+      await page.setViewportSize({ width, height: 800 });
+      expect(await shown.evaluate((each) => each.scrollWidth - each.clientWidth), `at ${width}`).to.equal(0);
+    }
+  });
+
   it('takes numbers that begin with 00, drops no line, and removes several numbers together', async () => {
     const { page } = harness;
     await openAs('partner');

@@ -184,7 +184,7 @@ type EntryColumn = Column<DoNotCallEntryView, 'phone' | 'reason' | 'scope' | 'ad
 const columns: readonly EntryColumn[] = [
   { name: 'phone', label: 'Number', width: 'name', cell: ({ phone, note }) => <NumberAndNote phone={phone} note={note} /> },
   { name: 'reason', label: 'Reason', width: 'text', cell: ({ reason }) => <Clip>{doNotCallReasonLabels[reason]}</Clip> },
-  { name: 'scope', label: 'For', width: 'text', needs: 'medium', cell: ({ scope }) => <Clip>{describeScope(scope)}</Clip> },
+  { name: 'scope', label: 'For', width: 'key', needs: 'medium', cell: ({ scope }) => <Clip>{describeScope(scope)}</Clip> },
   { name: 'by', label: 'Added by', width: 'key', needs: 'wide', cell: (entry) => <Clip>{describeSource(entry)}</Clip> },
   { name: 'added', label: 'Added', width: 'day', cell: ({ createdAt }) => <Day at={createdAt} /> },
   { name: 'ends', label: 'Ends', width: 'day', cell: ({ endsAt }) => <Day at={endsAt} mayBeFuture /> },
@@ -201,10 +201,10 @@ const sortValues: Readonly<Record<EntryColumn['name'], (entry: DoNotCallEntryVie
 
 function NumberAndNote({ phone, note }: Pick<DoNotCallEntryView, 'phone' | 'note'>) {
   return (
-    <span class="line">
+    <>
       {phone}
-      {note !== null && <Clip class="faint">{note}</Clip>}
-    </span>
+      {note !== null && <Clip class="caption">{note}</Clip>}
+    </>
   );
 }
 
