@@ -111,7 +111,7 @@ describeBrowser('the screens of the console', () => {
     await row('Tom Teammate').waitFor({ state: 'detached' });
   });
 
-  it('can be reached from the palette, which also finds a key by its name', async () => {
+  it('can be reached from the palette, which also finds a key by its name, and repeats only the start of what it doesn’t find', async () => {
     await openWithKeys(harness, ['One', 'Two']);
     const palette = dialog('Go to');
     await button('Go to…').click();
@@ -119,6 +119,10 @@ describeBrowser('the screens of the console', () => {
     await press('Enter');
     await heading('Calls').waitFor();
     await button('Go to…').click();
+    await palette.getByRole('combobox').fill('x'.repeat(10_000));
+    const hint = palette.getByText(/^Nothing matches “x{39}…”/);
+    await hint.waitFor();
+    expect(await hint.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).to.equal(0);
     await palette.getByRole('combobox').fill('two');
     await palette.getByRole('option', { name: /Two/ }).waitFor();
     await press('Enter');

@@ -65,6 +65,14 @@ describeBrowser("the console's Protection screen", () => {
     }
   });
 
+  it('repeats only the start of a long line', async () => {
+    await openAs('partner');
+    await add('9'.repeat(10_000));
+    const error = harness.page.getByText(/^Line 1: 9{39}…: /);
+    await error.waitFor();
+    expect((await error.innerText()).length).to.be.lessThan(200);
+  });
+
   it('takes numbers that begin with 00, drops no line, and removes several numbers together', async () => {
     const { page } = harness;
     await openAs('partner');

@@ -18,6 +18,7 @@ import {
   pluralize,
   type Sort,
   type SortValue,
+  shorten,
   sorted,
 } from './format.ts';
 
@@ -217,7 +218,7 @@ export function addressesProblem(text: string): string | null {
   const parts = splitAddresses(text);
   for (const part of parts) {
     const network = parseNetwork(part);
-    if (typeof network === 'string') return `${part}: ${network}`;
+    if (typeof network === 'string') return `${shorten(part)}: ${network}`;
   }
   return parts.length > limits.networks ? `Enter at most ${limits.networks} addresses and networks.` : null;
 }

@@ -1,5 +1,6 @@
 import { DateTime } from 'luxon';
 import { csvRow, csvStart } from '#contract/files/csv.ts';
+import { cutCodePoints, isWithinCodePoints } from '#contract/text/text.ts';
 
 const numbers = new Intl.NumberFormat('en');
 
@@ -10,6 +11,14 @@ export function formatNumber(count: number): string {
 /** Formats a count with its noun: "1 key", "1,200 keys". */
 export function pluralize(count: number, one: string, many = `${one}s`): string {
   return `${formatNumber(count)} ${count === 1 ? one : many}`;
+}
+
+/** How much of the user's own text a message repeats, so that a line of 10,000 characters doesn't flood it. */
+const maxRepeated = 40;
+
+/** Shortens what a user has typed or pasted, for a message that repeats it. */
+export function shorten(text: string): string {
+  return isWithinCodePoints(text, maxRepeated) ? text : `${cutCodePoints(text, maxRepeated - 1)}…`;
 }
 
 /** How many rows the core has counted. */

@@ -4,7 +4,7 @@ import { openText, toTextFile, UnreadableFile } from '#contract/files/text-file.
 import { maxAddedNumbers } from '#contract/protection/do-not-call.ts';
 import type { AddedNumbersView } from '#contract/protection/protection.ts';
 import { type Failure, type Result, refusal } from '../../ipc.ts';
-import { pluralize } from './format.ts';
+import { pluralize, shorten } from './format.ts';
 
 /** A number as it's written. */
 type WrittenNumber = { line: number; text: string };
@@ -33,7 +33,9 @@ export function readNumbers(pasted: string): WrittenNumbers {
   const others = lines.filter(({ content, numbers }) => numbers.length === 0 && content !== '');
   return {
     numbers: lines.flatMap(({ line, numbers }) => numbers.map((number) => ({ line, text: number }))),
-    problems: others.flatMap(({ line, content }) => (line === first ? [] : [{ line, message: `${content}: Must be a phone number.` }])),
+    problems: others.flatMap(({ line, content }) =>
+      line === first ? [] : [{ line, message: `${shorten(content)}: Must be a phone number.` }],
+    ),
     skipped: others.flatMap(({ line, content }) => (line === first ? [{ line, text: content }] : [])),
   };
 }
@@ -106,7 +108,7 @@ export async function addChecked(
     const reading = readPhone?.(number.text, { country, accept: 'possible' });
     return { ...number, phone: number.text, isValid: true, reason: null, ...reading };
   });
-  const invalid = read.flatMap(({ line, text, reason }) => (reason === null ? [] : [{ line, message: `${text}: ${reason}` }]));
+  const invalid = read.flatMap(({ line, text, reason }) => (reason === null ? [] : [{ line, message: `${shorten(text)}: ${reason}` }]));
   if (numbers.length === 0 || problems.length + invalid.length > 0)
     return { ok: false, failure: toFailure([...problems, ...invalid].sort(byLine)) };
   const sum = { added: 0, known: 0, beingDialed: 0, notValid: 0 };

@@ -6,7 +6,7 @@ import { doNotCallReasonLabels } from '#contract/protection/do-not-call.ts';
 import { restrictedKindNames } from '#contract/protection/numbers.ts';
 import type { CheckedNumberView, CheckReason, ProtectionScope } from '#contract/protection/protection.ts';
 import { dayMinutes, formatMinutes, isDay, toMinutes } from './days.ts';
-import { formatDay, formatIsoDay, formatMinute, formatNumber, pluralize } from './format.ts';
+import { formatDay, formatIsoDay, formatMinute, formatNumber, pluralize, shorten } from './format.ts';
 
 /** A part of a local day, in minutes since midnight. */
 export type Window = { from: number; to: number };
@@ -270,7 +270,7 @@ export function readCountries(text: string): string[] {
 
 /** Names countries: "Germany, Austria". */
 export function describeCountries(codes: readonly string[]): string {
-  return codes.map(nameCountry).join(', ');
+  return codes.map((code) => nameCountry(shorten(code))).join(', ');
 }
 
 export function nameCountry(code: string): string {

@@ -10,6 +10,7 @@ import {
   formatPast,
   formatRelative,
   pluralize,
+  shorten,
 } from '../../../desktop/renderer/state/format.ts';
 
 describe('a relative time', () => {
@@ -86,5 +87,12 @@ describe('a count', () => {
   it('has a singular noun only if the count is one', () => {
     expect([0, 1, 2].map((count) => pluralize(count, 'key'))).to.deep.equal(['0 keys', '1 key', '2 keys']);
     expect(pluralize(2, 'match', 'matches')).to.equal('2 matches');
+  });
+});
+
+describe('a text that a message repeats', () => {
+  it('is cut after 40 characters', () => {
+    expect(shorten('x'.repeat(40))).to.equal('x'.repeat(40));
+    expect(shorten('📞'.repeat(41))).to.equal(`${'📞'.repeat(39)}…`);
   });
 });

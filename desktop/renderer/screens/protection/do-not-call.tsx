@@ -23,7 +23,7 @@ import { announce } from '../../state/announcement.ts';
 import { ownZone } from '../../state/clock.ts';
 import { isDay, today } from '../../state/days.ts';
 import { isNotFound, type LookedUp } from '../../state/failure-text.ts';
-import { formatNumber, pluralize, type Sort, type SortValue, sortAfterPress, sorted } from '../../state/format.ts';
+import { formatNumber, pluralize, type Sort, type SortValue, shorten, sortAfterPress, sorted } from '../../state/format.ts';
 import {
   type AddedNumbers,
   addChecked,
@@ -154,7 +154,7 @@ export function DoNotCall({ title, own, canChange, filters: { search }, onChange
         <Dialog title="Result of each line" lead={describeAdded(dialog.added)} onDismiss={close}>
           <ShortTable
             head={[['Number'], ['Line', 'number'], ['Result']]}
-            rows={dialog.added.lines.slice(0, shownLines).map(({ line, text, result }) => [text, line, result])}
+            rows={dialog.added.lines.slice(0, shownLines).map(({ line, text, result }) => [shorten(text), line, result])}
           />
           {dialog.added.lines.length > shownLines && (
             <p class="hint">and {pluralize(dialog.added.lines.length - shownLines, 'more line')}</p>

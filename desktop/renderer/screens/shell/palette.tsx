@@ -12,6 +12,7 @@ import { warn } from '../../state/announcement.ts';
 import { ownZone } from '../../state/clock.ts';
 import { commandsFor } from '../../state/commands.ts';
 import { describeFailure } from '../../state/failure-text.ts';
+import { shorten } from '../../state/format.ts';
 import { serverHost, tenancyName } from '../../state/labels.ts';
 import { mapped } from '../../state/list.ts';
 import { leaveForms, showKey } from '../../state/navigation.ts';
@@ -60,14 +61,14 @@ export function Palette({ session, onCommand, onClose }: PaletteProps) {
       <Picker
         label={`Search for a screen, command, ${things.join(', ')}`}
         listLabel="Screens, commands, keys, users, campaigns and customers"
-        placeholder={`Screen, command, ${things.join(', ')}, ID, or link`}
+        placeholder="Screen, command, name, ID, or link"
         search={search}
         onSearch={setSearch}
         options={options}
         onChoose={choose}
       />
       <p class="hint" role="status">
-        {options.length === 0 && destinations !== null && `Nothing matches “${search.trim()}”. `}
+        {options.length === 0 && destinations !== null && `Nothing matches “${shorten(search.trim())}”. `}
         {describeSearched(session)}
       </p>
     </Dialog>
