@@ -73,6 +73,44 @@ describeBrowser("the console's Protection screen", () => {
     expect((await error.innerText()).length).to.be.lessThan(200);
   });
 
+  it('in a narrow window, shows the whole hint of the search, and leaves space around the bars and fields of calling hours', async () => {
+    const { page, direct, tenants } = harness;
+    await page.setViewportSize({ width: 390, height: 800 });
+    await openAs('partner');
+    await add('+49 30 12345678');
+    const search = page.getByLabel('Search by number');
+    await search.waitFor();
+    const room = await search.evaluate((field) => {
+      if (!(field instanceof HTMLInputElement)) return 0;
+      const canvas = new OffscreenCanvas(1, 1).getContext('2d');
+      if (!canvas) return 0;
+      const { font, paddingInlineStart, paddingInlineEnd } = getComputedStyle(field);
+      canvas.font = font;
+      const padding = Number.parseFloat(paddingInlineStart) + Number.parseFloat(paddingInlineEnd);
+      return field.clientWidth - padding - canvas.measureText(field.placeholder).width;
+    });
+    expect(room).to.be.greaterThan(0);
+    await setHours(direct.ports, operator, { scope: 'partner', id: tenants.partner.id }, [
+      { prefix: '', days: ['mon', 'tue'], from: '09:00', to: '20:00' },
+    ]);
+    await button('Calling hours').click();
+    const gap = await page
+      .locator('.day-bar')
+      .nth(1)
+      .evaluate((bar) => {
+        const above = bar.closest('tr')?.previousElementSibling?.querySelector('td span');
+        return bar.getBoundingClientRect().top - (above?.getBoundingClientRect().bottom ?? 0);
+      });
+    expect(gap).to.be.at.least(8);
+    await button('Change hours…').click();
+    const prefix = await page.getByLabel('Numbers that start with').evaluate((field) => {
+      const text = new Range();
+      if (field.previousSibling) text.selectNode(field.previousSibling);
+      return field.getBoundingClientRect().left - text.getBoundingClientRect().right;
+    });
+    expect(prefix).to.be.at.least(8);
+  });
+
   it('takes numbers that begin with 00, drops no line, and removes several numbers together', async () => {
     const { page } = harness;
     await openAs('partner');

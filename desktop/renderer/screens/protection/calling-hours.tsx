@@ -261,8 +261,8 @@ function Weeks({ draft, onChange }: { draft: Draft; onChange: (draft: Draft) => 
       {weeks.map(({ prefix, rules }, index) => (
         <fieldset key={index} class="stack week-rules">
           <legend class="visually-hidden">Hours for {prefix === '' ? 'all numbers' : prefix}</legend>
-          <span class="line">
-            Numbers that start with{' '}
+          <span class="row">
+            Numbers that start with
             <Prefix
               name={nameOf({ ...(rules[0] ?? firstRule), prefix })}
               prefix={prefix}

@@ -82,7 +82,7 @@ export function DoNotCall({ title, own, canChange, filters: { search }, onChange
               <search class="toolbar">
                 <SearchInput
                   label="Search by number"
-                  placeholder="Search by the start of a number, such as +49 30"
+                  placeholder="Start of a number, such as +49 30"
                   inputMode="tel"
                   value={search}
                   onInput={(typed) => onChange({ search: typed })}
