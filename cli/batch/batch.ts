@@ -1,6 +1,7 @@
 import { formatCount } from '#contract/text/count.ts';
 import { CallkeyError, errorCode } from '../client/errors.ts';
 import { filePolicy } from '../client/retries.ts';
+import { formatSpan } from '../client/span.ts';
 import type { Connection, Context } from '../connection/context.ts';
 import { diskReason } from '../state/durable-file.ts';
 import { Interrupted, interruptOnSignals } from '../terminal/interrupt.ts';
@@ -189,9 +190,7 @@ export function formatPace(rate: number, remaining: number): string {
   const pace = `${formatCount(Math.round(rate))} per second`;
   const seconds = Math.ceil(remaining / rate);
   if (remaining <= 0 || !Number.isFinite(seconds)) return pace;
-  if (seconds < 60) return `${pace}, ${seconds} s left`;
-  const minutes = Math.ceil(seconds / 60);
-  return `${pace}, ${minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`} left`;
+  return `${pace}, ${formatSpan(seconds)} left`;
 }
 
 /** @param expected the expected total; `done` may exceed it, because another command may still be placing the run that this one cancels */

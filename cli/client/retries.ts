@@ -5,6 +5,7 @@ import { problemCode } from '#contract/problems.ts';
 import { type Answer, errorDetails, readProblem } from './answer.ts';
 import { type ConnectionFailure, toConnectionFailure } from './connection-errors.ts';
 import { CallkeyError } from './errors.ts';
+import { formatSpan } from './span.ts';
 import type { RetryPolicy } from './types.ts';
 
 /** A user waits for a single call, so its delays add up to at most 8 s. A file must survive a core's restart, so it gets up to 56 s. */
@@ -69,11 +70,11 @@ export async function withRetries(
     const details = isAnswer ? errorDetails(outcome, timing.now()) : {};
     const requested = isAnswer ? parseRetryAfter(outcome.headers['retry-after'], timing.now()) : 0;
     if (requested > maxRetryAfter) {
-      const seconds = Math.ceil(requested / 1000);
+      const wait = formatSpan(Math.ceil(requested / 1000));
       const limit = isAnswer ? describeLimit(outcome) : null;
       if (limit !== null)
-        throw new CallkeyError('unreachable', `${limit} That's in ${seconds} s.`, { ...details, isRepeat, code: 'too-many-calls' });
-      throw new CallkeyError('unreachable', `${server} asked callkey to wait ${seconds} s before the next request.`, details);
+        throw new CallkeyError('unreachable', `${limit} That's in ${wait}.`, { ...details, isRepeat, code: 'too-many-calls' });
+      throw new CallkeyError('unreachable', `${server} asked callkey to wait ${wait} before the next request.`, details);
     }
     if (attempt < attempts && !until?.aborted) {
       onRetry?.(reason);

@@ -84,17 +84,17 @@ describe('retries', () => {
     const { result, attempts, pauses } = await sendInto([answer(429, '61')]);
     expect(result)
       .to.be.instanceOf(CallkeyError)
-      .and.include({ kind: 'unreachable', message: 'http://core asked callkey to wait 61 s before the next request.' });
+      .and.include({ kind: 'unreachable', message: 'http://core asked callkey to wait 2 min before the next request.' });
     expect([attempts, pauses]).to.deep.equal([1, []]);
   });
 
   it('stop with an explanation if the key has placed all its calls for today', async () => {
     const detail = 'This key has reached its limit of 5 calls per day. It can place calls again after the next midnight in its time zone.';
     const problem = { type: 'urn:callkey:problems#too-many-calls', title: 'Too many calls today', status: 429, detail };
-    const { result, attempts } = await sendInto([{ ...answer(429, '3600'), text: JSON.stringify(problem) }]);
+    const { result, attempts } = await sendInto([{ ...answer(429, '13543'), text: JSON.stringify(problem) }]);
     expect(result)
       .to.be.instanceOf(CallkeyError)
-      .and.include({ kind: 'unreachable', code: 'too-many-calls', retryAfter: 3600, message: `${detail} That's in 3600 s.` });
+      .and.include({ kind: 'unreachable', code: 'too-many-calls', retryAfter: 13_543, message: `${detail} That's in 3 h 46 min.` });
     expect(attempts).to.equal(1);
   });
 

@@ -38,7 +38,7 @@ describe('callkey call cancel', () => {
     const body = JSON.stringify({ type, title: 'Too many calls today', status: 429, detail: 'This key has reached its limit.' });
     its.network.faults.push({ status: 429, headers: { 'Retry-After': '3600', 'Content-Type': 'application/problem+json' }, body });
     const { code, stderr } = await place(somePhone());
-    expect([code, stderr.split('\n')[0]]).to.deep.equal([7, "error: This key has reached its limit. That's in 3600 s."]);
+    expect([code, stderr.split('\n')[0]]).to.deep.equal([7, "error: This key has reached its limit. That's in 1 h."]);
     expect(answer(await cancel('--last', '--json'))).to.include({ requestId: placed.requestId });
   });
 
