@@ -2,7 +2,7 @@ import { isSupportedCountry } from 'libphonenumber-js/min';
 import { DateTime } from 'luxon';
 import { z } from 'zod';
 import { type PlaceCall, validatePlaceCall } from '#contract/calls/calls.ts';
-import { readPhone } from '#contract/calls/phone.ts';
+import { notE164, readPhone } from '#contract/calls/phone.ts';
 import { describeTimeZone, findTimeZone } from '#contract/time-zones.ts';
 import type { Validated } from '#contract/validate.ts';
 import { usageError } from '../client/errors.ts';
@@ -57,9 +57,11 @@ export function validateCall(input: unknown, country: string | undefined): Valid
   if ('phone' in read) return validatePlaceCall({ ...input, contact: { ...contact, phone: read.phone } });
   const validated = validatePlaceCall(input);
   if (validated.ok) return validated;
+  const isNational = read.reason === notE164 && /^(?:\D*\d){5}/.test(input['contact']['phone']);
+  const message = isNational ? `${notE164.slice(0, -1)}, or add --country, such as --country DE.` : read.reason;
   return {
     ok: false,
-    errors: validated.errors.map((error) => (error.path === 'contact.phone' ? { ...error, message: read.reason } : error)),
+    errors: validated.errors.map((error) => (error.path === 'contact.phone' ? { ...error, message } : error)),
   };
 }
 

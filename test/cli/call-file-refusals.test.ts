@@ -7,6 +7,7 @@ import { CallkeyError } from '../../cli/client/errors.ts';
 import { badLines, readRefusal } from '../support/cli.ts';
 
 const phone = '+493012345678';
+const e164 = `Must be a phone number in E.164 format, such as ${phone}`;
 
 describe('checking a call file', () => {
   const unreadable: [string, string | Buffer, RegExp, Partial<Reading>?][] = [
@@ -69,7 +70,8 @@ describe('checking a call file', () => {
   }
 
   const wrongLines: [string, string, [number, string, string | RegExp]][] = [
-    ['has an invalid phone number', 'phone\n12\n', [2, 'contact.phone', /^Must be a phone number in E.164 format/]],
+    ['has an invalid phone number', 'phone\n12\n', [2, 'contact.phone', `${e164}.`]],
+    ['has a national number', 'phone\n030 12345678\n', [2, 'contact.phone', `${e164}, or add --country, such as --country DE.`]],
     ['has a number rounded by a spreadsheet', 'phone\n4.91E+11\n', [2, 'contact.phone', /spreadsheet.*"4\.91E\+11".*as text/]],
     ['has a number rounded by a German spreadsheet', 'phone;name\n4,91512E+12;Ada\n', [2, 'contact.phone', /spreadsheet/]],
     ['has too many cells', `phone,name\n${phone},Kelly,Niamh\n`, [2, '', 'This line has 3 cells, but the header has 2.']],
