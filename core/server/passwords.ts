@@ -5,6 +5,7 @@ import { toNfc } from '#contract/text/text.ts';
 import { FairQueue, inOrder } from '../domain/fair-queue.ts';
 import type { Attempt, Passwords, Randomness } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
+import { toOneTimePassword } from '../domain/sign-in/second-factor.ts';
 import { toLargeNetwork, toNetworks } from '../domain/sign-in/throttle.ts';
 
 /** OWASP Password Storage Cheat Sheet: argon2id with 19 MiB of memory, two passes and one lane. */
@@ -50,7 +51,8 @@ export function argon2Passwords(randomness: Randomness, cost = recommended): Pas
         prepare: find,
         async work(credentials) {
           dummyHash ??= await hash(Buffer.from(randomness.bytes(24)).toString('base64'));
-          const matches = await argon2.verify(credentials?.passwordHash ?? dummyHash, toNfc(password, limits.passwordMax));
+          const given = credentials?.passwordExpiresAt == null ? password : toOneTimePassword(password);
+          const matches = await argon2.verify(credentials?.passwordHash ?? dummyHash, toNfc(given, limits.passwordMax));
           return matches ? credentials : null;
         },
         pausesAfter: true,

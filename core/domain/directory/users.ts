@@ -21,7 +21,7 @@ import { type Page, readPage, type TimePosition, timeCursors, toPage } from '../
 import type { CancelQueuedCalls, Ports, ToKeyEvent } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { requireGoodPassword } from '../sign-in/new-password.ts';
-import { ownAttempt, randomLetters, requireCode, requireNoFactor } from '../sign-in/second-factor.ts';
+import { generateOneTimePassword, ownAttempt, requireCode, requireNoFactor } from '../sign-in/second-factor.ts';
 import { checkPassword, countTaken, requirePasswordSignIn, requireUntaken } from '../sign-in/throttle.ts';
 import { notInScope } from './directory.ts';
 import { scopeFor, type UserVisibility } from './scope.ts';
@@ -309,7 +309,7 @@ async function createPassword(ports: Ports, user: Pick<User, 'email'>, chosen: s
 
 /** Generates a password of 120 bits that the user must change soon. */
 export async function makeOneTimePassword(ports: Ports): Promise<{ password: string; stored: NewPassword }> {
-  const password = randomLetters(ports, 24, 4);
+  const password = generateOneTimePassword(ports);
   const expiresAt = plus(ports.clock.now(), oneTimePasswordLife);
   return { password, stored: { hash: await ports.passwords.hash(password), expiresAt, isHandedOut: true } };
 }

@@ -201,6 +201,20 @@ export function randomLetters({ randomness }: Ports, count: number, group: numbe
   return (letters.join('').match(new RegExp(`.{${group}}`, 'g')) ?? []).join('-');
 }
 
+const oneTimeLetters = { count: 24, group: 4 };
+const oneTimeForm = /^[0-9a-z]{4}(?:-[0-9a-z]{4}){5}$/;
+
+/** Generates 120 bits. */
+export function generateOneTimePassword(ports: Ports): string {
+  return randomLetters(ports, oneTimeLetters.count, oneTimeLetters.group);
+}
+
+/** Writes a one-time password as it was generated, if it was entered in capitals or with spaces around it. */
+export function toOneTimePassword(entered: string): string {
+  const password = entered.trim().toLowerCase();
+  return oneTimeForm.test(password) ? password : entered;
+}
+
 function recoveryEvents(ports: Ports, actor: Actor, user: User, { kind }: CheckedCode): AuditEvent[] {
   return kind === 'recovery' ? [userEvent(ports, actor, 'recovery-code.used', user)] : [];
 }

@@ -107,6 +107,19 @@ describe('sessions', () => {
         });
       }
 
+      it('accepts a one-time password in capitals and with spaces around it, but a chosen one only as it is', async () => {
+        const { direct } = at;
+        const input = { email: 'typed@example.com', name: 'Typed', userType: 'staff', accountId: null, partnerId: null } as const;
+        const { password: once } = await createUser(direct.ports, operator, input, null);
+        const typed = ` ${once?.toUpperCase()} \n`;
+        expect((await tryPassword(input.email, typed)).status).to.equal(201);
+        expect((await tryPassword(input.email, typed.replace('-', ''))).status).to.equal(401);
+        // A user may choose a password of the same form.
+        await direct.storage.database.write('users').where({ email: input.email }).update({ password_expires_at: null });
+        expect((await tryPassword(input.email, typed)).status).to.equal(401);
+        expect((await tryPassword(input.email, once ?? '')).status).to.equal(201);
+      });
+
       it('is refused with an expired one-time password', async () => {
         const input = { email: 'new@example.com', name: 'New', userType: 'staff', accountId: null, partnerId: null } as const;
         const { password: once } = await createUser(at.direct.ports, operator, input, null);
