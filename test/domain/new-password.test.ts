@@ -9,6 +9,7 @@ describe('a new password', () => {
   for (const [what, passwords, refusal] of [
     ['common', ['password', 'Password123!', '12345678', 'qwertyuiop', 'P@ssw0rd', 'letmein1', '2026Welcome!'], 'a common one'],
     ['a pattern', ['aaaaaaaa', '87654321', 'abcd1234', 'abcdefghijkl', 'xyz!xyz!xyz!', '0000000000000000'], 'a simple pattern'],
+    ['a date', ['19841212', '12121984', '12311984', '1984-12-12', '12.12.1984', '1.12.1984', '12 / 12 / 84'], 'a simple pattern'],
     [
       "the user's address",
       ['ada.lovelace@example.org and more of it', 'AdaLovelace-2026', 'xx-ada_lovelace', 'I am Ada Lovelace'],
@@ -36,6 +37,8 @@ describe('a new password', () => {
       'correct horse battery staple',
       'sieben rote Äpfel',
       'kq7v-zm2x',
+      '19841350',
+      '84721955',
       'Ada Lovelace wrote four quiet words',
       '東京の夜は静かです',
       `${'long and quiet '.repeat(8)}.`,

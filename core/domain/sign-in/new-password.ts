@@ -47,8 +47,18 @@ function labels(host: string): string[] {
     .filter((label) => label.length > shortName && /\p{L}/u.test(label));
 }
 
-/** Whether a password repeats a few characters, or consists of at most two runs, such as "1234abcd". */
+const [year, month, day] = ['(?:(?:19|20)?\\d\\d)', '(?:0?[1-9]|1[0-2])', '(?:0?[1-9]|[12]\\d|3[01])'];
+const orders = [
+  [year, month, day],
+  [day, month, year],
+  [month, day, year],
+];
+/** A day with a year, with or without something between the numbers. */
+const date = new RegExp(`^(?:${orders.map((parts) => parts.join('[^\\p{L}\\p{N}]*')).join('|')})$`, 'u');
+
+/** Whether a password is a date, repeats a few characters, or consists of at most two runs, such as "1234abcd". */
 function isPattern(password: string): boolean {
+  if (date.test(password)) return true;
   const codes = Array.from(password, (character) => character.codePointAt(0) ?? 0);
   const runs = codes.filter((code, index) => index === 0 || Math.abs(code - (codes[index - 1] ?? 0)) > 1);
   return runs.length <= 2 || [2, 3, 4].some((size) => codes.every((code, index) => index < size || code === codes[index - size]));
