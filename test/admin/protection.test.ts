@@ -100,7 +100,9 @@ describeAdmin('admin, for protection rules', ({ admin, json, database }) => {
 
     it('refuses an invalid file, and says what is wrong and where', async () => {
       const { code, stderr } = await admin(['calling-hours', 'set', file([{ ...rules[0], to: '08:00' }], 'hours.json'), ...account]);
-      expect([code, stderr]).to.satisfy(([exit, text]: [number, string]) => exit === 2 && text.includes('0 to Must be later than from.'));
+      expect([code, stderr]).to.satisfy(
+        ([exit, text]: [number, string]) => exit === 2 && text.includes('0 to The end must be later than the start.'),
+      );
       expect((await admin(['calling-hours', 'set', file('no JSON', 'hours.json'), ...account])).code).to.equal(2);
       expect((await admin(['calling-hours', 'set', '/nowhere.json', ...account])).code).to.equal(2);
     });

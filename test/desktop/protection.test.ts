@@ -212,7 +212,7 @@ describeBrowser("the console's Protection screen", () => {
     await page.getByLabel('From').fill('09:00');
     await page.getByLabel('To', { exact: true }).fill('08:00');
     await button('Save').click();
-    await page.getByText('Must be later than from.').waitFor();
+    await page.getByText('The end must be later than the start.').waitFor();
     await page.getByLabel('To', { exact: true }).fill('20:00');
     await button('Save').click();
     await page.getByText('25 Dec 2099', { exact: true }).waitFor();

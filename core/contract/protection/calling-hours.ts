@@ -37,7 +37,7 @@ function findRuleProblem({ days, date, from, to, closed }: HoursRule): { path: s
   if ((days === undefined) === (date === undefined)) return { path: ['days'], message: 'Must have either days or a date.' };
   if (closed) return from || to ? { path: ['closed'], message: "A closed day can't have from or to." } : null;
   if (from === undefined || to === undefined) return { path: ['from'], message: 'Must have from and to, or "closed": true.' };
-  return from < to ? null : { path: ['to'], message: 'Must be later than from. For a window past midnight, use two rules.' };
+  return from < to ? null : { path: ['to'], message: 'The end must be later than the start. For a window past midnight, use two rules.' };
 }
 
 export const hoursRulesSchema = z
