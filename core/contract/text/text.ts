@@ -185,8 +185,8 @@ export const emailSchema = z
     const character = hidden.exec(text)?.[0];
     const isAddress = /^[^\s@]+@[^\s@]+$/.test(text) && hasCanonicalDomain(text) && text.length <= limits.email && isPrintable(text);
     if (isAddress && character === undefined) return;
-    const which = character === undefined ? '' : ` Remove U+${toHex(character)}.`;
-    context.addIssue({ code: 'custom', message: `Must be an email address, without invisible characters.${which}` });
+    const also = character === undefined ? '' : `, without invisible characters. Remove U+${toHex(character)}`;
+    context.addIssue({ code: 'custom', message: `Must be an email address${also}.` });
   });
 
 /** Prepares a name for comparison that ignores case, accents, width, variant forms of letters, and everything invisible. */
