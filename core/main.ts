@@ -2,8 +2,7 @@ import { once } from 'node:events';
 import { enableCompileCache } from 'node:module';
 import { isatty } from 'node:tty';
 import { fileURLToPath } from 'node:url';
-import { shellWord } from '#contract/text/shell.ts';
-import { adminCommand, version } from './program.ts';
+import { adminCommand, suggestAdmin, version } from './program.ts';
 import type { Core } from './server/core.ts';
 
 const usage = `Usage: callkey-core [--health | --version | --help]
@@ -189,7 +188,7 @@ This database had no users, so the core created a staff user:
 
 ${oneTimePasswordNote}
 ${where} and choose a new password.
-Lost it? Run ${adminCommand} user password ${shellWord(email)}
+Lost it? ${suggestAdmin(process.env['DATABASE_URL'], process.platform === 'win32', 'user', 'password', email)}
 `;
 }
 

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { adminCommand, suggestAdmin } from '../core/program.ts';
 import { ConfigError, readConfig, readDatabaseLocation } from '../core/server/start/config.ts';
 import { freshDirectory } from './support/databases.ts';
 import { signingSecret } from './support/provider.ts';
@@ -255,5 +256,20 @@ describe("a provider's configuration", () => {
   it('can trust every email address of a single Microsoft tenant', () => {
     const tenant = { ...provider, OIDC_ISSUER: `${microsoft}/01a20138-3d19-7da7-9907-3a9fb48fa32a/v2.0`, OIDC_EMAIL: 'trusted' };
     expect(readConfig(tenant).oidc?.email).to.equal('trusted');
+  });
+});
+
+describe('a suggested admin command', () => {
+  const suggest = (url?: string, isWindows = false) => suggestAdmin(url, isWindows, 'user', 'password', 'admin@localhost');
+  const command = `${adminCommand} user password admin@localhost`;
+
+  it('acts on the database that DATABASE_URL names', () => {
+    expect(suggest()).to.equal(`Run ${command}`);
+    expect(suggest('sqlite:/srv/calls 1.db')).to.equal(`Run DATABASE_URL='sqlite:/srv/calls 1.db' ${command}`);
+    expect(suggest('sqlite:C:/calls.db', true)).to.equal(`With the same DATABASE_URL, run ${command}`);
+  });
+
+  it("doesn't contain the address of a server, which may have a password", () => {
+    expect(suggest('postgres://callkey:secret@db/callkey')).to.equal(`With the same DATABASE_URL, run ${command}`);
   });
 });

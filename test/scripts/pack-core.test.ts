@@ -106,7 +106,7 @@ describe("the core's package", () => {
     expect([page.status, page.text.includes('<script'), openapi.status]).to.deep.equal([200, true, 200]);
     expect(forIntegrators.map(({ status }) => status)).to.deep.equal([200, 200]);
     expect(health.json).to.deep.equal({ status: 'alive', version });
-    expect(stderr).to.contain('Lost it? Run callkey-admin user password admin@localhost');
+    expect(stderr).to.match(/Lost it\? Run DATABASE_URL=sqlite:\S+ callkey-admin user password admin@localhost/);
     expect(readdirSync(folder, { recursive: true })).to.deep.equal(before);
     expect(existsSync(join(state, 'callkey.db'))).to.equal(true);
   });
