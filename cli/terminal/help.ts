@@ -42,10 +42,15 @@ export function collect(value: string, before: readonly string[] = []): readonly
 
 type ProfileOptions = { profile?: string | undefined; server?: string | undefined; state?: string | undefined };
 
+/** In a checkout, npm runs callkey, which isn't on the PATH. */
+function programWords(): string[] {
+  return process.env['npm_lifecycle_event'] === 'callkey' ? ['npm', 'run', 'callkey', '--'] : ['callkey'];
+}
+
 /** Builds a command to copy into a shell, with this command's profile, server and state. Environment variables apply to it anyway. */
 export function shellCommand({ profile, server, state }: ProfileOptions, ...words: string[]): string {
   const options = Object.entries({ profile, server, state }).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value]));
-  return ['callkey', ...words, ...options].map((word) => shellWord(word, process.platform === 'win32')).join(' ');
+  return [...programWords(), ...words, ...options].map((word) => shellWord(word, process.platform === 'win32')).join(' ');
 }
 
 /** How fast a command sends the calls of a file. */

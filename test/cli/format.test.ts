@@ -39,6 +39,15 @@ describe('the command line', () => {
     expect(read.split('\0').slice(0, -1)).to.deep.equal([...words, '--profile', 'staging', '--state', '/var/my state']);
   });
 
+  it('starts a command as this one was started, also by npm in a checkout', () => {
+    const before = process.env['npm_lifecycle_event'];
+    after(() => Object.assign(process.env, { npm_lifecycle_event: before ?? '' }));
+    process.env['npm_lifecycle_event'] = 'callkey';
+    expect(shellCommand({}, 'call', 'resume')).to.equal('npm run callkey -- call resume');
+    process.env['npm_lifecycle_event'] = 'test';
+    expect(shellCommand({}, 'call', 'resume')).to.equal('callkey call resume');
+  });
+
   it('uses the folders in the XDG variables, but ignores relative paths', () => {
     const environment = { XDG_CONFIG_HOME: '/c', XDG_DATA_HOME: 'relative', XDG_STATE_HOME: '' };
     expect(xdgFolders(environment, '/home/ada')).to.deep.equal({
