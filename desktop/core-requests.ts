@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type SessionView, secondFactorNeededSchema, sessionRoutes, sessionSchema, tenancyHeader } from '#contract/console/session.ts';
 import { generation, generationHeader } from '#contract/contract-generation.ts';
-import { findKeyValues } from '#contract/key-value.ts';
+import { findKeyValues, hasMistypedKey } from '#contract/key-value.ts';
 import { parseRetryAfter } from '#contract/parse-retry-after.ts';
 import { type ProblemCode, problemCode, problemMediaType, problemSchema } from '#contract/problems.ts';
 import { parameterNames, pathTo, type Route } from '#contract/route.ts';
@@ -323,6 +323,11 @@ export function requestFunctions({
       // Find the key in the text, because users paste whole lines, such as the ones that the console offers to copy.
       const [keyValue, other] = findKeyValues(pasted);
       if (keyValue === undefined) {
+        if (hasMistypedKey(pasted))
+          return refused(
+            'keyValue',
+            'At least one character of this key value is wrong, because its checksum doesn’t match. Copy it again.',
+          );
         return refused(
           'keyValue',
           'This isn’t a key value. A key value starts with svc_sk_live_ and is 61 characters long. Paste the whole value.',

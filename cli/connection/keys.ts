@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { lstat, open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { findKeyValues } from '#contract/key-value.ts';
+import { findKeyValues, hasMistypedKey } from '#contract/key-value.ts';
 import { shellWord } from '#contract/text/shell.ts';
 import { CallkeyError, errorCode, usageError } from '../client/errors.ts';
 import { writeDurably } from '../state/durable-file.ts';
@@ -75,6 +75,8 @@ export function checkedKey(text: string, subject: string): string {
   const [keyValue, other] = findKeyValues(text);
   if (other !== undefined) throw usageError(`${subject} contains several API keys. Use only one.`);
   if (keyValue !== undefined) return keyValue;
+  if (hasMistypedKey(text))
+    throw usageError(`At least one character of ${subject} is wrong, because its checksum doesn't match. Copy the key again.`);
   throw usageError(
     `${subject} isn't an API key: a key is svc_sk_live_ followed by 49 letters and digits, which end in a checksum. Copy the whole key again.`,
   );

@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import { changeApiKeySchema, type RevokeReason, revokeReasons } from '#contract/console/api-keys.ts';
 import { isExpired } from '#contract/expiry.ts';
 import { detectUtf16 } from '#contract/files/text-file.ts';
-import { findKeyValues, keyValuePrefix } from '#contract/key-value.ts';
+import { findKeyValues, hasMistypedKey, keyValuePrefix } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
 import type { FieldError } from '#contract/problems.ts';
 import { counted } from '#contract/text/count.ts';
@@ -224,6 +224,8 @@ async function findIdByValue({ ports, caller }: AdminContext, value: string): Pr
     if (key) return key.id;
     throw new Problem('not-found', 'No active key has this value: it was revoked, or it belongs to another core.');
   }
+  if (hasMistypedKey(value))
+    throw new Problem('invalid', "At least one character of this API key is wrong, because its checksum doesn't match. Copy it again.");
   const advice = 'Pass only the key: svc_sk_live_ followed by 49 letters and digits, which end in a checksum.';
   throw new Problem('invalid', `This isn't an API key. ${advice}`);
 }

@@ -49,9 +49,17 @@ const spreadForm = new RegExp(`(?=(${characters.join(between)})(?![0-9A-Za-z]))`
 
 /** Finds the key values in a text that was pasted or read, such as a line of a file, a command or an email. Returns each once. */
 export function findKeyValues(text: string): string[] {
+  return [...new Set(findLookalikes(text).filter(isKeyValue))];
+}
+
+/** Whether a text has something with the length and characters of a key value, but a wrong checksum. */
+export function hasMistypedKey(text: string): boolean {
+  return findLookalikes(text).some((value) => !isKeyValue(value));
+}
+
+function findLookalikes(text: string): string[] {
   const matches = text.normalize('NFKC').replace(/%5f/gi, '_').matchAll(spreadForm);
-  const values = Array.from(matches, ([, match = '']) => match.replace(/[^0-9A-Za-z_]/g, ''));
-  return [...new Set(values.filter(isKeyValue))];
+  return Array.from(matches, ([, match = '']) => match.replace(/[^0-9A-Za-z_]/g, ''));
 }
 
 /** Returns the CRC-32 (ISO-HDLC, as in zip) of ASCII text, as six base62 digits, most significant first. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { findKeyValues, isKeyValue, makeKeyValue, redactKeyValues } from '#contract/key-value.ts';
+import { findKeyValues, hasMistypedKey, isKeyValue, makeKeyValue, redactKeyValues } from '#contract/key-value.ts';
 
 describe('a key value', () => {
   // Computed independently with Python's zlib.crc32.
@@ -79,6 +79,17 @@ describe('a key value', () => {
   ] as const) {
     it(`${found.length > 0 ? 'is' : "isn't"} found ${what}`, () => expect(findKeyValues(text)).to.deep.equal(found));
   }
+
+  it('is called mistyped only if it has the right length', () => {
+    const wrong = key.replace('4e4SeA', '4e4SeB');
+    expect([wrong, `key: ${wrong}.`, key, wrong.slice(0, -1), `${wrong}A`].map(hasMistypedKey)).to.deep.equal([
+      true,
+      true,
+      false,
+      false,
+      false,
+    ]);
+  });
 
   for (const text of ['', 'svc_sk_live_', `${withoutChecksum}`, ` ${withoutChecksum}`, `svc_sk_test_${'0'.repeat(49)}`]) {
     it(`can't be ${JSON.stringify(text.slice(0, 20))} with ${text.length} characters`, () => {
