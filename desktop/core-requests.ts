@@ -277,6 +277,8 @@ export async function enterCodeAt(send: Send, code: string): Promise<Result<Sess
   return isWrong ? refused('code', `${wrongCode} If you started more than ten minutes ago, go back and start again.`) : answer;
 }
 
+/** While the second factor is set up, there are no recovery codes yet. */
+const wrongFirstCode = 'This code isn’t valid. Enter the current code from your app.';
 const wrongCode = 'This code isn’t valid or has already been used. Enter the current code from your app, or another recovery code.';
 
 /** Returns how long to wait before retrying a throttled sign-in, in ms; 0 if it wasn't throttled. */
@@ -294,17 +296,17 @@ export function requestFunctions({
   let isGuarding = false;
 
   /** The core's 401 doesn't say whether the session has ended or only the code is wrong. */
-  async function explainWrongCode<Value>(input: object, result: Result<Value>): Promise<Result<Value>> {
+  async function explainWrongCode<Value>(name: keyof ConsoleRoutes, input: object, result: Result<Value>): Promise<Result<Value>> {
     if (result.ok || result.failure.kind !== 'session-ended' || !('code' in input) || input.code === undefined) return result;
     const session = await send(coreRequest('showSession', {}));
-    return session.ok ? refused('code', wrongCode) : result;
+    return session.ok ? refused('code', name === 'confirmSecondFactor' ? wrongFirstCode : wrongCode) : result;
   }
 
   return {
     async request(name, input) {
       const { secret }: Route = consoleRoutes[name];
       if (secret !== undefined) guard.begin();
-      const result = await explainWrongCode(input, await send(coreRequest(name, input)));
+      const result = await explainWrongCode(name, input, await send(coreRequest(name, input)));
       if (secret === undefined) return result;
       const shown: unknown = result.ok ? Object(result.value)[secret] : null;
       if (typeof shown === 'string' || Array.isArray(shown)) {
