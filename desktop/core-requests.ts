@@ -2,11 +2,13 @@ import { z } from 'zod';
 import { type SessionView, secondFactorNeededSchema, sessionRoutes, sessionSchema, tenancyHeader } from '#contract/console/session.ts';
 import { generation, generationHeader } from '#contract/contract-generation.ts';
 import { findKeyValues, hasMistypedKey } from '#contract/key-value.ts';
+import { limits } from '#contract/limits.ts';
 import { parseRetryAfter } from '#contract/parse-retry-after.ts';
 import { type ProblemCode, problemCode, problemMediaType, problemSchema } from '#contract/problems.ts';
 import { parameterNames, pathTo, type Route } from '#contract/route.ts';
 import { type ConsoleRoutes, consoleRoutes } from '#contract/routes.ts';
 import { parseJson } from '#contract/text/json.ts';
+import { isWithinCodePoints } from '#contract/text/text.ts';
 import {
   type BridgeFunctions,
   type ExportName,
@@ -287,6 +289,10 @@ function retryDelay(answer: Result<unknown>): number {
   return (answer.failure.retryAfterSeconds ?? 0) * 1_000;
 }
 
+function isTooLong(search: unknown): boolean {
+  return typeof search === 'string' && !isWithinCodePoints(search, limits.search);
+}
+
 /** Implements the functions of the bridge that send requests to the core, for both the main process and a browser. */
 export function requestFunctions({
   send,
@@ -304,6 +310,8 @@ export function requestFunctions({
 
   return {
     async request(name, input) {
+      const tooLong = ['search', 'campaignSearch'].find((field) => isTooLong(Object(input)[field]));
+      if (tooLong !== undefined) return refused(tooLong, `The search must be at most ${limits.search} characters. Shorten it.`);
       const { secret }: Route = consoleRoutes[name];
       if (secret !== undefined) guard.begin();
       const result = await explainWrongCode(name, input, await send(coreRequest(name, input)));
