@@ -63,6 +63,24 @@ describeBrowser('the console in a browser', () => {
       await browser.page.waitForURL(/#\/api-keys$/);
     });
 
+    it('says that its screen doesn’t exist, and shows the home screen', async () => {
+      const { url } = browser.harness.core;
+      const says = browser.page.getByText('This screen doesn’t exist, or you don’t have access to it.').first();
+      await open(`${url}/#/calls`);
+      await heading('Calls').waitFor();
+      expect(await says.count()).to.equal(0);
+      for (const hash of ['#/nonsense', '#/users']) {
+        await browser.page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+        await heading('API keys').waitFor();
+        await says.waitFor();
+        await link('Calls').click();
+        await heading('Calls').waitFor();
+      }
+      await open(`${url}/#/nonsense`);
+      await says.waitFor();
+      await heading('API keys').waitFor();
+    });
+
     it('contains the search, sort order, page size and open key, which survive a reload and open in a new tab', async () => {
       const { id } = await createKeyOn(browser.harness, browser.harness.tenants.users.account, 'Front desk');
       await open();

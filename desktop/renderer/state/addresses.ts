@@ -100,8 +100,12 @@ export function followAddresses(): void {
     }
     const isFirst = shownTo === null;
     shownTo = viewer;
-    if (isFirst) apply(readAddress(location.hash));
     const available = session.value ? screensFor(session.value.viewer).map(({ name }) => name) : [];
+    if (isFirst) {
+      const target = readAddress(location.hash);
+      if (!isEmpty(location.hash) && (!target || !available.includes(target.name))) warn(noScreen);
+      apply(target);
+    }
     if (!available.includes(screen.value)) screen.value = screens[0].name;
     const address = currentAddress();
     const before = readAddress(location.hash);
@@ -111,6 +115,10 @@ export function followAddresses(): void {
   addEventListener('hashchange', () => void goToAddress());
   window.callkey.onLink((target) => void openLink(target));
 }
+
+const noScreen = 'This screen doesn’t exist, or you don’t have access to it.';
+
+const isEmpty = (hash: string) => /^#?\/?$/.test(hash);
 
 /** Opens a link to a screen, which may be on another server. */
 export async function openLink({ server: address, address: hash }: LinkTarget): Promise<void> {
@@ -159,12 +167,20 @@ async function goToAddress(): Promise<void> {
     // Restore the address, because Back closes the dialog, not the screen under it. A dialog with a secret asks first.
     navigate(currentAddress(), 'push');
     dialog.dispatchEvent(new Event('cancel', { cancelable: true }));
-  } else if (!target || !screensFor(now.viewer).some(({ name }) => name === target.name)) navigate(currentAddress(), 'replace');
+  } else if (isEmpty(location.hash)) navigate(currentAddress(), 'replace');
+  else if (!target || !screensFor(now.viewer).some(({ name }) => name === target.name))
+    leaveForms(goToStart, () => navigate(currentAddress(), 'push'));
   else
     leaveForms(
       () => void goTo(target, now),
       () => navigate(currentAddress(), 'push'),
     );
+}
+
+function goToStart(): void {
+  warn(noScreen);
+  showScreen(screens[0].name);
+  navigate(currentAddress(), 'replace');
 }
 
 async function goTo(target: Target, now: SessionView): Promise<void> {
