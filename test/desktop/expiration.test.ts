@@ -73,12 +73,24 @@ describeBrowser("the form for a new key's expiration", () => {
     await eventually(async () => expect(await words().innerText()).to.match(/^Works until 1 Jan 2028/));
   });
 
+  it('says why five years end a day earlier than the others', async () => {
+    await choose('4 Years');
+    const reason = harness.page.getByText('A key can’t work for five whole years, so it expires a day earlier.');
+    expect(await reason.count()).to.equal(0);
+    await choose('5 Years');
+    await reason.waitFor();
+  });
+
   it('marks a day that it can’t read, but only once the user tries to create the key', async () => {
     await choose('Custom');
     await lastDay().fill('31 Foo');
     expect(await lastDay().getAttribute('aria-invalid')).to.equal(null);
     await create();
     await lastDay().and(harness.page.locator(':focus')).and(harness.page.locator('[aria-invalid=true]')).waitFor();
+    await harness.page.getByText('Enter a day, such as 31 Jan 2027.').waitFor();
+    await lastDay().fill('31 Jan 2099');
+    await harness.page.getByText('The date must be from 22 Nov 2026 to 20 Nov 2031.').waitFor();
+    expect(await harness.page.getByText('22 Nov 2026 to 20 Nov 2031').count()).to.equal(1);
     await lastDay().fill('31 January 2027');
     await create();
     expect(await createdEnd()).to.equal(endOfDay('2027-01-31', 'Europe/Berlin'));

@@ -1,7 +1,18 @@
 import { DateTime } from 'luxon';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { plusDays } from '#contract/calendar.ts';
-import { dayMinutes, formatMinutes, isDay, namedRanges, parseDay, parseTime, type Range, today, toMinutes } from '../state/days.ts';
+import {
+  dayMinutes,
+  dayProblem,
+  formatMinutes,
+  isDay,
+  namedRanges,
+  parseDay,
+  parseTime,
+  type Range,
+  today,
+  toMinutes,
+} from '../state/days.ts';
 import { formatIsoDay, formatMonth } from '../state/format.ts';
 import { type FieldBinding, FilterSelect } from './form.tsx';
 import { Icon } from './icons.tsx';
@@ -318,5 +329,3 @@ function RangeEnd({ label, value, onChange }: { label: string; value: string; on
     </span>
   );
 }
-
-export const dayProblem = 'Enter a day, such as 31 Jan 2027.';

@@ -8,7 +8,7 @@ import { canonicalNetworks, isInNetworks, parseNetwork } from '#contract/text/ne
 import { shellWord } from '#contract/text/shell.ts';
 import { foldText } from '#contract/text/text.ts';
 import { ownZone } from './clock.ts';
-import { isDay } from './days.ts';
+import { dayProblem, isDay } from './days.ts';
 import {
   formatDay,
   formatInstant,
@@ -320,8 +320,8 @@ export function resolveExpiration({ choice, date, timeZone }: ExpirationDraft, n
   if (choice !== 'custom') return worksUntil({ kind: 'years', years: years[choice] }, now, timeZone);
   const range = customRange(now, timeZone);
   if (date === '') return { ok: false, field: 'date', problem: `Choose a date ${describeRange(now, timeZone)}.` };
-  if (!isDay(date) || !isWithin(date, range))
-    return { ok: false, field: 'date', problem: `The date must be ${describeRange(now, timeZone)}.` };
+  if (!isDay(date)) return { ok: false, field: 'date', problem: dayProblem };
+  if (!isWithin(date, range)) return { ok: false, field: 'date', problem: `The date must be ${describeRange(now, timeZone)}.` };
   return worksUntil({ kind: 'custom', date }, now, timeZone);
 }
 

@@ -12,6 +12,9 @@ export function today(): string {
 const dayFormats = ['yyyy-MM-dd', 'd MMM yyyy', 'd MMMM yyyy', 'MMM d yyyy', 'MMMM d yyyy', 'd.M.yyyy', 'd/M/yyyy', 'M/d/yyyy', 'ddMMyyyy'];
 const namedDays: Readonly<Record<string, number>> = { today: 0, tomorrow: 1, yesterday: -1 };
 
+/** What to say if a text isn't a day. */
+export const dayProblem = 'Enter a day, such as 31 Jan 2027.';
+
 /** Whether a text is a day that exists, in the format in which days are sent to the core. */
 export function isDay(text: string): boolean {
   return /^\d{4}-\d\d-\d\d$/.test(text) && DateTime.fromISO(text).isValid;

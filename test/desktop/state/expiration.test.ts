@@ -41,6 +41,16 @@ describe('the expiration form', () => {
     });
   });
 
+  for (const date of ['1/2/2027', '1. März 2027', '31 Feb 2027', '2027-02-31']) {
+    it(`says that ${date} isn't a day`, () => {
+      expect(resolveExpiration(draft({ choice: 'custom', date }), now)).to.deep.equal({
+        ok: false,
+        field: 'date',
+        problem: 'Enter a day, such as 31 Jan 2027.',
+      });
+    });
+  }
+
   for (const date of ['2026-11-21', '2031-11-21', '0202-01-01']) {
     it(`refuses ${date}, because it's outside the range`, () => {
       expect(resolveExpiration(draft({ choice: 'custom', date }), now)).to.deep.include({ ok: false, field: 'date' });

@@ -32,7 +32,7 @@ import {
   toExpirationChoice,
 } from '../../state/api-keys.ts';
 import { clockLead, hasOwnZone, now, ownZone, readClock } from '../../state/clock.ts';
-import { isDay } from '../../state/days.ts';
+import { dayProblem, isDay } from '../../state/days.ts';
 import { describeFailure } from '../../state/failure-text.ts';
 import { formatInstant, formatNumber } from '../../state/format.ts';
 import { describeKeyAccess } from '../../state/labels.ts';
@@ -178,7 +178,12 @@ function ExpirationFields({ replaced, draft, onChange }: ExpirationFieldsProps) 
         </p>
       )}
       {choice === 'custom' && (
-        <Field label="Last day" error={problemAt('date')} hint={`Any day ${describeRange(now.value, timeZone)}.`}>
+        <Field
+          label="Last day"
+          error={problemAt('date')}
+          // The other errors contain the range.
+          hint={[null, dayProblem].includes(problemAt('date')) && `Any day ${describeRange(now.value, timeZone)}.`}
+        >
           {(binding) => (
             <DayInput {...binding} min={range.earliest} max={range.latest} value={date} onInput={(day) => change({ date: day })} />
           )}
@@ -186,7 +191,10 @@ function ExpirationFields({ replaced, draft, onChange }: ExpirationFieldsProps) 
       )}
       <div class="box" hidden={!resolved.ok || resolved.text === ''}>
         <output>{resolved.ok && resolved.text}</output>
-        {choice !== '' && (choice !== 'none' || replaced) && <ZoneField {...{ replaced, timeZone }} onChange={change} />}
+        {choice === '5' && <p class="hint">A key can’t work for five whole years, so it expires a day earlier.</p>}
+        {choice !== '' && (choice !== 'none' || replaced) && (
+          <ZoneField {...{ replaced, timeZone }} expires={choice !== 'none'} onChange={change} />
+        )}
       </div>
     </>
   );
@@ -227,10 +235,11 @@ function Choices({ draft: { choice, timeZone }, error, onChange }: ChoicesProps)
   );
 }
 
-type ZoneFieldProps = Pick<ExpirationFieldsProps, 'replaced' | 'onChange'> & { timeZone: string };
+/** @property expires whether the key expires. Otherwise, only its daily limit depends on the zone */
+type ZoneFieldProps = Pick<ExpirationFieldsProps, 'replaced' | 'onChange'> & { timeZone: string; expires: boolean };
 
 /** Shows the machine's own zone; a button offers others. If the zone isn't the machine's, or was refused, the others are shown right away. */
-function ZoneField({ replaced, timeZone, onChange }: ZoneFieldProps) {
+function ZoneField({ replaced, timeZone, expires, onChange }: ZoneFieldProps) {
   const [wasOpened, setOpen] = useState(timeZone !== ownZone.peek());
   const error = useFieldError('timeZone');
   const isOpen = wasOpened || error !== null || !hasOwnZone.value;
@@ -243,7 +252,7 @@ function ZoneField({ replaced, timeZone, onChange }: ZoneFieldProps) {
   if (!isOpen) {
     return (
       <p class="hint">
-        Your computer’s time zone.{' '}
+        {expires ? 'Your computer’s time zone.' : 'A daily limit starts over at midnight in your computer’s time zone.'}{' '}
         <button
           type="button"
           class="link"
@@ -258,7 +267,7 @@ function ZoneField({ replaced, timeZone, onChange }: ZoneFieldProps) {
     );
   }
   return (
-    <Field name="timeZone" label="Time zone" hint={describeZone(replaced, timeZone)}>
+    <Field name="timeZone" label="Time zone" hint={describeZone(replaced, timeZone, expires)}>
       {(binding) => (
         <select {...binding} ref={select} value={timeZone} onChange={({ currentTarget }) => onChange({ timeZone: currentTarget.value })}>
           {timeZonesAfter(ownZone.value).map((zone) => (
@@ -272,11 +281,11 @@ function ZoneField({ replaced, timeZone, onChange }: ZoneFieldProps) {
   );
 }
 
-function describeZone(replaced: ApiKeyView | null, timeZone: string): string {
+function describeZone(replaced: ApiKeyView | null, timeZone: string, expires: boolean): string {
   const end = 'The key stops working at the end of its last day in this time zone';
   if (replaced)
     return timeZone === replaced.timeZone
-      ? `The old key’s time zone. ${end}, and its daily limit starts over at midnight there.`
+      ? `The old key’s time zone. ${expires ? `${end}, and its` : 'Its'} daily limit starts over at midnight there.`
       : `The old key’s time zone is ${replaced.timeZone}, so the daily limit will start over at another midnight.`;
   return hasOwnZone.value ? `${end}.` : `Your computer reports no time zone that the server knows. ${end}.`;
 }

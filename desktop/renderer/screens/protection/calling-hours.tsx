@@ -2,14 +2,14 @@ import { useId, useState } from 'preact/hooks';
 import { type HoursRule, hoursRulesSchema, type Weekday, weekdays } from '#contract/protection/calling-hours.ts';
 import type { CallingHoursView } from '#contract/protection/protection.ts';
 import { parseJson } from '#contract/text/json.ts';
-import { DayInput, dayProblem, TimeInput } from '../../components/dates.tsx';
+import { DayInput, TimeInput } from '../../components/dates.tsx';
 import { Facts } from '../../components/details.tsx';
 import { Field, FormDialog, useFieldError, useForm } from '../../components/form.tsx';
 import { Icon } from '../../components/icons.tsx';
 import { Empty, useList } from '../../components/list.tsx';
 import { ListPage } from '../../components/page.tsx';
 import { announce } from '../../state/announcement.ts';
-import { dayMinutes, isDay, isTime, today } from '../../state/days.ts';
+import { dayMinutes, dayProblem, isDay, isTime, today } from '../../state/days.ts';
 import { isConflict, lookUpChange } from '../../state/failure-text.ts';
 import type { List } from '../../state/list.ts';
 import {

@@ -10,7 +10,7 @@ import { type DoNotCallView, optOutScopes } from '#contract/protection/protectio
 import { toPhonePrefix } from '#contract/text/text.ts';
 import type { Result } from '../../../ipc.ts';
 import { ChooseTenancy } from '../../components/choose.tsx';
-import { DayInput, dayProblem } from '../../components/dates.tsx';
+import { DayInput } from '../../components/dates.tsx';
 import { CloseAction, Dialog } from '../../components/dialog.tsx';
 import { ExportAllButton } from '../../components/export-buttons.tsx';
 import { Field, Form, FormActions, FormDialog, FormError, SearchInput, SelectField, TextField } from '../../components/form.tsx';
@@ -21,7 +21,7 @@ import { Clip, type Column, DataTable, SelectionBar, ShortTable } from '../../co
 import { Day } from '../../components/time.tsx';
 import { announce } from '../../state/announcement.ts';
 import { ownZone } from '../../state/clock.ts';
-import { isDay, today } from '../../state/days.ts';
+import { dayProblem, isDay, today } from '../../state/days.ts';
 import { isNotFound, type LookedUp } from '../../state/failure-text.ts';
 import { formatNumber, pluralize, type Sort, type SortValue, shorten, sortAfterPress, sorted } from '../../state/format.ts';
 import {
@@ -34,6 +34,7 @@ import {
   shownLines,
 } from '../../state/pasted-numbers.ts';
 import type { Tenancy } from '../../state/protection.ts';
+import { session } from '../../state/session.ts';
 import type { TabProps } from './tenancy.tsx';
 
 type NumberDialog =
@@ -96,6 +97,9 @@ export function DoNotCall({ title, own, canChange, filters: { search }, onChange
         foot={
           <>
             <Count list={list} count={matches.length} noun="number" of={isFiltered ? null : view} />
+            {own.kind === 'account' && session.value?.viewer.userType === 'staff' && (
+              <span>To set who stops after an opt-out, select the partner.</span>
+            )}
             <SelectionBar
               count={selectedEntries.length}
               noun="number"
