@@ -1,3 +1,4 @@
+import { expect } from 'chai';
 import { changeApiKey } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
@@ -66,6 +67,38 @@ describeBrowser("the console's lines about what happened", () => {
     await harness.enter('account');
     await page.goto(`${harness.core.url}/#/api-keys/${id}`);
     await panel().getByText('Reason').waitFor();
+  });
+
+  it('lead nowhere that can’t be shown', async () => {
+    const { page, tenants, core, direct } = harness;
+    await harness.enter('staff');
+    await page.goto(`${core.url}/#/api-keys?tenancy=account/${tenants.account.id}`);
+    await page.getByRole('button', { name: /^Blue Clinic/ }).waitFor();
+    await deleteUser(direct.ports, operator, tenants.users.teammate, false);
+    await link('Activity').click();
+    await row(/Switched to/)
+      .first()
+      .click();
+    await panel().locator('dt:text-is("Who") + dd').waitFor();
+    await page.waitForLoadState('networkidle');
+    expect(await panel().locator('dt:text-is("Who") + dd').getByRole('link').count()).to.equal(0);
+    await row(/Deleted the user/).click();
+    await panel().getByRole('button', { name: 'All activity about this' }).waitFor();
+    expect(await panel().getByRole('link', { name: 'Show the user' }).count()).to.equal(0);
+  });
+
+  it('name the user who acted with a link, and an exported list without an ID', async () => {
+    const { page } = harness;
+    await harness.enter('partner');
+    await link('Users').click();
+    await heading('Users').waitFor();
+    await Promise.all([page.waitForEvent('download'), button('Export CSV').click()]);
+    await link('Activity').click();
+    await row(/Exported/)
+      .first()
+      .click();
+    await panel().locator('dt:text-is("Who") + dd').getByRole('link').waitFor();
+    expect(await panel().getByText('List ID').count()).to.equal(0);
   });
 
   it('are reached by staff from the palette, across customers', async () => {

@@ -235,7 +235,8 @@ describeBrowser('the console, for calls and users', () => {
     await link('Users').click();
     await button('Delete Tom Teammate').click();
     const dialog = page.getByRole('alertdialog', { name: 'Delete Tom Teammate?' });
-    await dialog.getByText('1 API key will stop working').waitFor();
+    await dialog.getByText(/1 API key will stop working immediately. It was(n’t)? used in the last 7 days/).waitFor();
+    await dialog.getByText('They aren’t currently signed in.').waitFor();
     await eventually(async () =>
       expect(await dialog.getByRole('row', { name: 'Practice software' }).getByRole('cell').last().innerText()).to.equal('2'),
     );

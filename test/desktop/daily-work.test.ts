@@ -172,5 +172,7 @@ describeBrowser('the console in daily work', () => {
     await dialog('Go to').getByRole('combobox').fill('Change password');
     await browser.page.getByRole('option', { name: 'Change password' }).click();
     await dialog('Change password').getByLabel(/^Code/).waitFor();
+    const username = dialog('Change password').locator('input[autocomplete=username]');
+    expect([await username.inputValue(), await username.isVisible()]).to.deep.equal(['ada@example.com', false]);
   });
 });

@@ -104,7 +104,13 @@ describeBrowser('a new administrator', () => {
     await link('Directory').click();
     await page().getByRole('grid', { name: 'Partners' }).waitFor();
     await row('My organization').click();
+    await button('Create account…').click();
+    await dialog('Create account').getByText('In My organization').waitFor();
+    await dialog().getByLabel('Name', { exact: true }).fill('Red Clinic');
+    await dialog().getByRole('button', { name: 'Create', exact: true }).click();
+    await page().getByText('Account Red Clinic was created.').waitFor();
     await button('Show accounts').click();
+    await row(/Red Clinic/).waitFor();
     await row(/Blue Clinic/).waitFor();
     await button('Create account').click();
     await dialog().getByLabel('Name', { exact: true }).fill('Grün');

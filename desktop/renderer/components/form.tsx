@@ -370,6 +370,11 @@ export function TextField({ name, label, error = null, hint, warning = null, asi
   );
 }
 
+/** Tells password managers whose password a form asks for. */
+export function HiddenUsername() {
+  return <input type="text" autocomplete="username" value={session.value?.viewer.email ?? ''} readOnly hidden />;
+}
+
 type SelectFieldProps<Name extends string> = Omit<InputProps, 'value' | 'onInput' | 'autofocus'> & {
   value: Name;
   /** The values with their labels. */

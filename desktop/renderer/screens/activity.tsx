@@ -218,6 +218,11 @@ function EventDetails({ event, session, onFilter, onClose }: EventDetailsProps) 
   const target = subjectAddress(event, session);
   const noun = subjectNouns[subject.kind] ?? subject.kind;
   const person = actor && <bdi>{actor.name}</bdi>;
+  const { email } = actor ?? {};
+  // Staff of the service, for example, aren't among the users of the selected account. Only users who still exist have an address.
+  const findActor = () => window.callkey.request('previewDeletion', { id: actor?.id ?? '', cursor: null });
+  const canFind = seesUsers && email !== undefined;
+  const { view: listed } = useList({ key: `actor/${id}`, every: null, load: canFind ? findActor : null }).state.value;
   const replaces = replacesDetail(event);
   const { view: earlier } = useList({ key: `before/${id}`, every: null, load: replaces ? () => findBefore(event) : null }).state.value;
   const showText = (term: string, shown: string): Fact => [term, <bdi key={term}>{capitalized(describeDetail(action, shown))}</bdi>];
@@ -246,12 +251,8 @@ function EventDetails({ event, session, onFilter, onClose }: EventDetailsProps) 
           [
             'Who',
             <span key="who">
-              {actor && seesUsers ? (
-                <a href={formatAddress('users', { open: actor.id })}>{person}</a>
-              ) : (
-                (person ?? missingActorName(action))
-              )}
-              {actor?.email !== undefined && <bdi class="caption">{actor.email}</bdi>}
+              {actor && listed ? <a href={formatAddress('users', { open: actor.id })}>{person}</a> : (person ?? missingActorName(action))}
+              {email !== undefined && <bdi class="caption">{email}</bdi>}
             </span>,
           ],
           ['Their ID', actor && <Copyable key="actor" text={actor.id} noun="user ID" />],
@@ -259,7 +260,7 @@ function EventDetails({ event, session, onFilter, onClose }: EventDetailsProps) 
           ...(replaces && earlier ? [showText('Before', earlier.before ?? 'not recorded')] : []),
           ...(detail === undefined ? [] : [showText(replaces ? 'After' : 'Detail', detail)]),
           [capitalized(noun), <bdi key="subject">{describeSubject(action, subject.name)}</bdi>],
-          [`${capitalized(noun)} ID`, <Copyable key="id" text={subject.id} noun="ID" />],
+          [`${capitalized(noun)} ID`, subject.kind !== 'list' && <Copyable key="id" text={subject.id} noun="ID" />],
           ['Event ID', <Copyable key="event" text={id} noun="event ID" />],
         ]}
       />
@@ -270,8 +271,9 @@ function EventDetails({ event, session, onFilter, onClose }: EventDetailsProps) 
 /** What to call the subject of an event, if not like its kind. */
 const subjectNouns: Readonly<Record<string, string>> = { 'api-key': 'API key', session: 'user' };
 
-/** Returns the address of what an event is about, even if it's gone: its place then says who ended it. Null if it has none. */
-function subjectAddress({ subject: { kind, id } }: ActivityEvent, { viewer }: SessionView): string | null {
+/** Returns the address of what an event is about. A revoked key has one, because its place says who revoked it. Null if it has none. */
+function subjectAddress({ action, subject: { kind, id } }: ActivityEvent, { viewer }: SessionView): string | null {
+  if (action.endsWith('.deleted')) return null;
   const sees = (screen: ScreenName) => screensFor(viewer).some(({ name }) => name === screen);
   if (kind === 'api-key') return formatAddress('api-keys', { open: id });
   if (kind === 'campaign') return formatAddress('calls', { campaign: id });

@@ -108,7 +108,8 @@ function campaignEntry({ id, name, partner, account }: DirectoryCampaignsView['c
   return { kind: 'campaign', id, name, partner, account, count: null };
 }
 
-type EntryDialog = { name: 'create' } | { name: 'rename' | 'delete'; entry: Entry };
+/** @property parent contains the new entry; null if the user chooses it */
+type EntryDialog = { name: 'create'; kind: Kind; parent: Entry | null } | { name: 'rename' | 'delete'; entry: Entry };
 
 export function Directory({ session, title }: ScreenProps) {
   // Only staff can see partners.
@@ -136,7 +137,7 @@ export function Directory({ session, title }: ScreenProps) {
       <ListPage
         title={title}
         actions={
-          <button type="button" class="primary" onClick={() => open({ name: 'create' })}>
+          <button type="button" class="primary" onClick={() => open({ name: 'create', kind, parent: parentEntry })}>
             <Icon name="plus" /> Create {kind}
           </button>
         }
@@ -162,6 +163,7 @@ export function Directory({ session, title }: ScreenProps) {
             <EntryDetails
               entry={opened}
               session={session}
+              onCreate={(child) => open({ name: 'create', kind: child, parent: opened })}
               onRename={() => open({ name: 'rename', entry: opened })}
               onDelete={() => open({ name: 'delete', entry: opened })}
               onShow={(child) => show({ kind: child, parent: opened.id, search: '' })}
@@ -196,11 +198,11 @@ export function Directory({ session, title }: ScreenProps) {
       </ListPage>
       {dialog?.name === 'create' && (
         <CreateEntry
-          kind={kind}
-          parent={parentEntry}
+          kind={dialog.kind}
+          parent={dialog.parent}
           session={session}
           onClose={close}
-          onCreated={({ name }) => void done(`${capitalized(kind)} ${name} was created.`)}
+          onCreated={(created) => void done(`${capitalized(created.kind)} ${created.name} was created.`)}
         />
       )}
       {dialog?.name === 'rename' && (
@@ -269,13 +271,14 @@ const columns: Readonly<Record<Kind, EntryColumn[]>> = {
 type EntryDetailsProps = {
   entry: Entry;
   session: SessionView;
+  onCreate: (kind: Kind) => void;
   onRename: () => void;
   onDelete: () => void;
   onShow: (kind: Kind) => void;
   onClose: () => void;
 };
 
-function EntryDetails({ entry, session, onRename, onDelete, onShow, onClose }: EntryDetailsProps) {
+function EntryDetails({ entry, session, onCreate, onRename, onDelete, onShow, onClose }: EntryDetailsProps) {
   const { kind, id, name, partner, account, count } = entry;
   const { child } = kinds[kind];
   return (
@@ -283,9 +286,14 @@ function EntryDetails({ entry, session, onRename, onDelete, onShow, onClose }: E
       <div class="row">
         <OpenLink entry={entry} isStaff={session.viewer.userType === 'staff'} />
         {child && (
-          <button type="button" onClick={() => onShow(child)}>
-            Show {child}s
-          </button>
+          <>
+            <button type="button" onClick={() => onShow(child)}>
+              Show {child}s
+            </button>
+            <button type="button" onClick={() => onCreate(child)}>
+              Create {child}…
+            </button>
+          </>
         )}
         <button type="button" onClick={onRename}>
           Rename…

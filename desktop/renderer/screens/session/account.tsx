@@ -7,7 +7,7 @@ import { Confirm } from '../../components/confirm.tsx';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { Facts } from '../../components/details.tsx';
 import { CloseAction, Dialog } from '../../components/dialog.tsx';
-import { CodeField, Form, FormActions, FormError, TextField } from '../../components/form.tsx';
+import { CodeField, Form, FormActions, FormError, HiddenUsername, TextField } from '../../components/form.tsx';
 import { Mark } from '../../components/icons.tsx';
 import { useList } from '../../components/list.tsx';
 import { OneTimeSecret, ProtectionHint, SecretDialog, useCloseCommand, useVisibleSecret } from '../../components/secret.tsx';
@@ -174,6 +174,7 @@ function PasswordForm({ isDue, cancel, onCancel, onDone }: PasswordFormProps) {
         announce(isDue ? 'Password changed.' : 'Password changed. Your other sessions have ended.');
       }}
     >
+      <HiddenUsername />
       {!isDue && <CurrentPassword value={currentPassword} onInput={setCurrent} />}
       <TextField
         name="newPassword"
@@ -248,6 +249,7 @@ function PasswordStep({ cancel, onCancel, onDone }: StepProps<EnrolledSecondFact
   const [currentPassword, setPassword] = useState('');
   return (
     <Form act={() => window.callkey.request('enrollSecondFactor', { currentPassword })} onDone={onDone}>
+      <HiddenUsername />
       <CurrentPassword value={currentPassword} onInput={setPassword} />
       <FormError />
       <FormActions verb="Continue" cancel={cancel} onCancel={onCancel} />

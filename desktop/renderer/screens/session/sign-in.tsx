@@ -8,6 +8,7 @@ import {
   ErrorText,
   Form,
   FormError,
+  HiddenUsername,
   SubmitButton,
   TextField,
   useAction,
@@ -361,14 +362,17 @@ export function SessionEnded() {
 function PasswordAgain(input: { value: string; onInput: (password: string) => void }) {
   const isWrong = useFieldError('password') !== null;
   return (
-    <TextField
-      label="Password"
-      error={isWrong ? 'Incorrect password.' : null}
-      type="password"
-      autocomplete="current-password"
-      autofocus
-      {...input}
-    />
+    <>
+      <HiddenUsername />
+      <TextField
+        label="Password"
+        error={isWrong ? 'Incorrect password.' : null}
+        type="password"
+        autocomplete="current-password"
+        autofocus
+        {...input}
+      />
+    </>
   );
 }
 

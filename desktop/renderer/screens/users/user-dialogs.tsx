@@ -395,8 +395,8 @@ function toRows(apiKeys: DeletionView['apiKeys']) {
 }
 
 function describeSessions(sessions: number): string {
-  if (sessions === 0) return 'Not currently signed in.';
-  return `Currently signed in${sessions === 1 ? '' : ` (${pluralize(sessions, 'session')})`}.`;
+  if (sessions === 0) return 'They aren’t currently signed in.';
+  return `They’re currently signed in${sessions === 1 ? '' : ` (${pluralize(sessions, 'session')})`}.`;
 }
 
 const keysFile = 'keys-of-user.csv';
@@ -420,8 +420,8 @@ function RecentlyUsed({ lastUsed, isStart }: { lastUsed: readonly (string | null
     );
   return (
     <>
-      {pluralize(count, 'was', 'were')} used in the last {recentDays} days. If something still depends on {count === 1 ? 'it' : 'them'},
-      replace {count === 1 ? 'it' : 'them'} first.
+      {lastUsed.length === 1 ? 'It was' : pluralize(count, 'was', 'were')} used in the last {recentDays} days. If something still depends on{' '}
+      {count === 1 ? 'it' : 'them'}, replace {count === 1 ? 'it' : 'them'} first.
     </>
   );
 }
