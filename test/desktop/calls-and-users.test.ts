@@ -66,6 +66,26 @@ describeBrowser('the console, for calls and users', () => {
     expect(await button('6 new calls').count()).to.equal(0);
   });
 
+  it('shows no next attempt of a call that has just ended', async () => {
+    const { tenants, page } = harness;
+    const contactId = await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'));
+    await harness.enter('tied');
+    await link('Calls').click();
+    await row('Ada Lovelace').click();
+    await panel().getByText('Next attempt').waitFor();
+    // The row is loaded again before the details.
+    await page.route(new RegExp(`/${contactId}$`), () => undefined);
+    const now = instant(Date.now());
+    await harness.direct.storage.database
+      .write('calls')
+      .where({ contact_id: contactId })
+      .update({ state: 'completed', ended_at: now, due_at: null });
+    await page.evaluate("dispatchEvent(new Event('focus'))");
+    await panel().getByText('Ended').waitFor();
+    expect(await panel().getByText('Next attempt').count()).to.equal(0);
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+  });
+
   it('dims the rows of another filter until those of the new one have arrived', async () => {
     const { tenants, page } = harness;
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'));

@@ -71,6 +71,21 @@ describeBrowser('the console, for stopping dialing', () => {
     }
   });
 
+  it('says in the details of a waiting call that dialing is stopped, unless it is for another account', async () => {
+    const { page, tenants, direct } = harness;
+    await placeCalls(1);
+    const stop = (id: string) => stopDialing(direct.ports, operator, { scope: 'account', id });
+    await stop(tenants.siblingAccount.id);
+    await harness.enter('partner');
+    await link('Calls').click();
+    await page.getByRole('row', { name: 'Ada 0' }).click();
+    const fact = page.getByRole('complementary').locator('dt', { hasText: 'Next attempt' }).locator('xpath=following-sibling::dd[1]');
+    await fact.getByRole('time').waitFor();
+    await stop(tenants.account.id);
+    await page.reload();
+    await fact.getByText('Not while dialing is stopped').waitFor();
+  });
+
   it('says how many calls would leave before it resumes', async () => {
     const { page } = harness;
     await placeCalls(1);

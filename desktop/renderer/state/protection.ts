@@ -294,6 +294,18 @@ export function describePlace({ scope, target }: Place): string {
   return target ? `the ${scope} ${target.name}` : 'the whole server';
 }
 
+/**
+ * Whether a stop keeps the calls of a campaign from leaving. The viewer sees no stops of other partners.
+ *
+ * @param accountId undefined if it isn't known
+ */
+export function isStopped(stops: readonly Place[], campaignId: string, accountId: string | undefined): boolean {
+  return stops.some(({ scope, target }) => {
+    if (scope === 'campaign') return target?.id === campaignId;
+    return scope !== 'account' || target?.id === accountId;
+  });
+}
+
 /** @returns null if nothing is limited */
 export function describePace({ perSecond, liveCalls }: Pace): string | null {
   const parts = [

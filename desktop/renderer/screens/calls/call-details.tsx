@@ -1,24 +1,30 @@
+import { useContext } from 'preact/hooks';
 import type { CallDetailsView, CallView } from '#contract/console/calls.ts';
 import { OwnerTag } from '../../components/api-key.tsx';
 import { CallBadge } from '../../components/call.tsx';
 import { Copyable, Details, type Fact, FactSection, Facts, NoDetails } from '../../components/details.tsx';
 import { Loadable, useList } from '../../components/list.tsx';
+import { Stops } from '../../components/stops.tsx';
 import { Moment } from '../../components/time.tsx';
 import { formatAddress } from '../../state/addresses.ts';
 import { callDurationMs, describeHeld } from '../../state/calls.ts';
 import { ownZone } from '../../state/clock.ts';
 import { formatDuration, formatNumber } from '../../state/format.ts';
 import { answererLabels, capitalized } from '../../state/labels.ts';
+import { isStopped } from '../../state/protection.ts';
 
 type CallDetailsProps = {
   campaignId: string;
   contactId: string;
+  /** The account of the campaign, if it's known. */
+  accountId: string | undefined;
   /** The call, if it's in the list. An address may name an older one. */
   listed: CallView | undefined;
   onClose: () => void;
 };
 
-export function CallDetails({ campaignId, contactId, listed, onClose }: CallDetailsProps) {
+export function CallDetails({ campaignId, contactId, accountId, listed, onClose }: CallDetailsProps) {
+  const stops = useContext(Stops)?.state.value.view?.stops ?? [];
   const list = useList({ key: `call/${contactId}`, load: () => window.callkey.request('showCall', { id: campaignId, contactId }) });
   const { view, failure } = list.state.value;
   const call = listed ?? view?.call;
@@ -31,7 +37,7 @@ export function CallDetails({ campaignId, contactId, listed, onClose }: CallDeta
       <Loadable list={list} noun="details">
         {(view) => (
           <>
-            <FactSection title="Dialing" facts={buildDialingFacts(view)} />
+            <FactSection title="Dialing" facts={buildDialingFacts(view, call, isStopped(stops, campaignId, accountId))} />
             <FactSection title="Variables" facts={Object.entries(view.variables ?? {})} />
           </>
         )}
@@ -77,15 +83,18 @@ function buildFacts(call: CallView): Fact[] {
   ];
 }
 
-function buildDialingFacts(view: CallDetailsView): Fact[] {
+/** @param call loaded with the list, so it may have ended since the details were loaded */
+function buildDialingFacts(view: CallDetailsView, call: CallView, hasStop: boolean): Fact[] {
   const { notBefore, notAfter, timeZone, attempts, firstAttemptAt, nextAttemptAt, toldLateAt } = view;
+  const isHeldByStop = hasStop || call.heldFor === 'stop';
+  const nextAttempt = isHeldByStop ? 'Not while dialing is stopped' : nextAttemptAt && <Moment key="next" at={nextAttemptAt} mayBeFuture />;
   return [
     ['Not before', notBefore && <Moment key="before" at={notBefore} mayBeFuture />],
     ['Not after', notAfter && <Moment key="after" at={notAfter} mayBeFuture />],
     ['Time zone', timeZone],
     ['Attempts', attempts > 0 && formatNumber(attempts)],
     ['First attempt', attempts > 1 && firstAttemptAt && <Moment key="first" at={firstAttemptAt} />],
-    ['Next attempt', nextAttemptAt && <Moment key="next" at={nextAttemptAt} mayBeFuture />],
+    ['Next attempt', nextAttemptAt && call.endedAt === null && nextAttempt],
     ['Reported late', toldLateAt && <Moment key="late" at={toldLateAt} />],
   ];
 }

@@ -110,6 +110,7 @@ export function Calls({ session: { viewer }, title }: ScreenProps) {
   const props = {
     title,
     filters,
+    known: campaign ? [campaign, ...campaigns.options] : campaigns.options,
     search,
     onChange: change,
     choice: (
@@ -140,8 +141,19 @@ export function Calls({ session: { viewer }, title }: ScreenProps) {
   );
 }
 
-/** @property search the search, once the user has stopped typing @property choice lets the user choose a campaign */
-type CallsProps = { title: string; filters: Filters; search: string; onChange: Change; choice: ComponentChildren };
+/**
+ * @property known the campaigns whose accounts are known
+ * @property search the search, once the user has stopped typing
+ * @property choice lets the user choose a campaign
+ */
+type CallsProps = {
+  title: string;
+  known: readonly Campaign[];
+  filters: Filters;
+  search: string;
+  onChange: Change;
+  choice: ComponentChildren;
+};
 
 function CampaignCalls({ campaignId, ...props }: CallsProps & { campaignId: string }) {
   const { filters, search, onChange } = props;
@@ -212,7 +224,7 @@ const filteredMs = 10_000;
 type CallListProps = CallsProps & { campaignId: string | null; actions: ComponentChildren; chart: ComponentChildren };
 
 /** Shows the calls of a campaign, or of all campaigns in scope, filtered by the core, and follows them. */
-function CallList({ title, campaignId, filters, search, onChange, actions, chart }: CallListProps) {
+function CallList({ title, known, campaignId, filters, search, onChange, actions, chart }: CallListProps) {
   const { state, apiKey, from, to } = filters;
   const filter = { state, apiKey, search, ...listDays(from, to) };
   const list = useList<CallsView>({
@@ -274,6 +286,7 @@ function CallList({ title, campaignId, filters, search, onChange, actions, chart
           <CallDetails
             key={open.contactId}
             {...open}
+            accountId={known.find(({ id }) => id === open.campaignId)?.account.id}
             listed={calls.find(({ contactId }) => contactId === open.contactId)}
             onClose={() => onChange({ open: '', call: '' })}
           />
