@@ -66,6 +66,32 @@ describeBrowser('the console, for calls and users', () => {
     expect(await button('6 new calls').count()).to.equal(0);
   });
 
+  it('shows how the request IDs of a file’s calls end, also under the names of campaigns', async () => {
+    const { tenants, page } = harness;
+    const requestId = (line: number) => `file-cbea9e3984d07c6ab1f05e2c7d8a9b10-${line}`;
+    for (const line of [1, 1234]) await placeCallIn(harness, tenants.campaign.id, keyValue, call(`Ada ${line}`, requestId(line)));
+    await harness.enter('partner');
+    await link('Calls').click();
+    const clip = row('Ada 1234').locator('.clip-middle');
+    for (const campaign of ['', tenants.campaign.id]) {
+      await page.getByLabel('Campaign', { exact: true }).selectOption(campaign);
+      await clip.getByText(requestId(1234).slice(0, -8)).waitFor();
+      const [cut, room] = await clip.evaluate((each) => {
+        const end = new Range();
+        if (each.lastChild) end.selectNode(each.lastChild);
+        const isCut = [...each.children].some(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth);
+        return [isCut, each.getBoundingClientRect().right - end.getBoundingClientRect().right];
+      });
+      expect(cut).to.equal(true);
+      expect(room).to.be.at.least(0);
+      expect(await clip.textContent()).to.equal(requestId(1234));
+      const heights = await page.locator('tbody tr').evaluateAll((rows) => rows.map((each) => each.getBoundingClientRect().height));
+      expect(Math.max(...heights)).to.be.lessThan(45);
+    }
+    await clip.locator('.clip').hover();
+    await page.getByRole('tooltip').getByText(requestId(1234)).waitFor();
+  });
+
   it('shows no next attempt of a call that has just ended', async () => {
     const { tenants, page } = harness;
     const contactId = await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'));

@@ -16,7 +16,9 @@ export function Tooltip() {
 }
 
 function textFor(element: HTMLElement): string {
-  return element.dataset['tip'] ?? (element.scrollWidth > element.clientWidth ? (element.textContent ?? '') : '');
+  const { dataset, scrollWidth, clientWidth } = element;
+  const whole = element.closest('.clip-middle') ?? element;
+  return dataset['tip'] ?? (scrollWidth > clientWidth ? (whole.textContent ?? '') : '');
 }
 
 /** Returns the innermost element around this one that has a tooltip. */

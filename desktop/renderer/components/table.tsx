@@ -350,6 +350,23 @@ export function Clip({ children, class: more = '' }: { children: ComponentChildr
   );
 }
 
+/** How many characters at the end of a text stay visible: those that differ if a file has placed the calls. */
+const endLength = 8;
+
+/** Does the same as `Clip`, but cuts the text in the middle, because it may differ from others only at its end. */
+export function ClipMiddle({ text, class: more = '' }: { text: string; class?: string }) {
+  const characters = Array.from(text);
+  if (characters.length <= 2 * endLength) return <Clip class={more}>{text}</Clip>;
+  return (
+    <bdi class={`clip-middle ${more}`}>
+      <span class="clip" tabIndex={-1}>
+        {characters.slice(0, -endLength).join('')}
+      </span>
+      {characters.slice(-endLength).join('')}
+    </bdi>
+  );
+}
+
 const focusable = 'button, input, [data-tip], .clip[tabindex]';
 const steps: Readonly<Record<string, number>> = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 };
 const sidesteps: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 };

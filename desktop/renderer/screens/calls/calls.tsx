@@ -29,7 +29,7 @@ import {
 import { ListPage, Page } from '../../components/page.tsx';
 import { Rare } from '../../components/popovers.tsx';
 import { StopButton } from '../../components/stops.tsx';
-import { Clip, type Column, DataTable } from '../../components/table.tsx';
+import { Clip, ClipMiddle, type Column, DataTable } from '../../components/table.tsx';
 import { Moment, Time } from '../../components/time.tsx';
 import { formatAddress } from '../../state/addresses.ts';
 import { labelKeys } from '../../state/api-keys.ts';
@@ -411,8 +411,25 @@ const allColumns: readonly Column<CallView, string>[] = [
     width: 'text',
     cell: ({ contact }) => <Contact contact={contact} />,
   },
-  { name: 'request', label: 'Request ID', width: 'short', needs: 'wide', cell: ({ requestId }) => <Clip class="faint">{requestId}</Clip> },
-  { name: 'campaign', label: 'Campaign', width: 'campaign', needs: 'wide', cell: ({ campaign }) => <Clip>{campaign.name}</Clip> },
+  {
+    name: 'request',
+    label: 'Request ID',
+    width: 'short',
+    needs: 'wide',
+    cell: ({ requestId }) => <ClipMiddle class="faint" text={requestId} />,
+  },
+  {
+    name: 'campaign',
+    label: 'Campaign',
+    width: 'campaign',
+    needs: 'wide',
+    cell: ({ campaign, requestId }) => (
+      <>
+        <Clip>{campaign.name}</Clip>
+        <ClipMiddle class="caption" text={requestId} />
+      </>
+    ),
+  },
   {
     name: 'state',
     label: 'Outcome',
