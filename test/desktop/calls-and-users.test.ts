@@ -146,6 +146,10 @@ describeBrowser('the console, for calls and users', () => {
         .getByText(detail)
         .evaluate((each) => [each.scrollHeight - each.clientHeight, each.scrollWidth - each.clientWidth]);
       expect(cut, `at ${width}`).to.deep.equal([0, 0]);
+      const [inRow, reason] = await Promise.all(
+        [row('Ada Lovelace'), row('Ada Lovelace').getByText(detail)].map((each) => each.boundingBox()),
+      );
+      expect((inRow?.height ?? 0) - (reason?.height ?? 0), `at ${width}`).to.be.at.least(8);
     }
     expect(await cells('Grace Hopper', 'Outcome')).to.deep.equal(['No answer Simulated: No one answered.']);
   });
