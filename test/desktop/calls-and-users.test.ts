@@ -66,6 +66,42 @@ describeBrowser('the console, for calls and users', () => {
     expect(await button('6 new calls').count()).to.equal(0);
   });
 
+  it('shows the newest calls when the user returns to the screen', async () => {
+    const { tenants, page } = harness;
+    const place = (name: string) => placeCallIn(harness, tenants.campaign.id, keyValue, call(name, name));
+    await place('Old');
+    await harness.enter('tied');
+    await link('Calls').click();
+    await row('Old').waitFor();
+    await link('Users').click();
+    await page.getByRole('heading', { name: 'Users' }).waitFor();
+    await place('New');
+    await link('Calls').click();
+    await row('New').waitFor();
+    await page.getByText('2 calls, newest first').waitFor();
+    await place('Newer');
+    await page.evaluate("dispatchEvent(new Event('focus'))");
+    await button('1 new call').waitFor();
+    await page.getByText('2 of 3 calls, newest first').waitFor();
+  });
+
+  it('covers no row with the button that shows new calls', async () => {
+    const { tenants, page } = harness;
+    const place = (name: string) => placeCallIn(harness, tenants.campaign.id, keyValue, call(name, name));
+    await place('Old');
+    await harness.enter('tied');
+    await link('Calls').click();
+    await row('Old').waitFor();
+    await place('New');
+    await page.evaluate("dispatchEvent(new Event('focus'))");
+    await button('1 new call').waitFor();
+    for (const width of [390, 1280]) {
+      await page.setViewportSize({ width, height: 800 });
+      const [old, shows] = [await row('Old').boundingBox(), await button('1 new call').boundingBox()];
+      expect(shows?.y, `at ${width}`).to.be.at.least((old?.y ?? 0) + (old?.height ?? 0));
+    }
+  });
+
   it('shows how the request IDs of a file’s calls end, also under the names of campaigns', async () => {
     const { tenants, page } = harness;
     const requestId = (line: number) => `file-cbea9e3984d07c6ab1f05e2c7d8a9b10-${line}`;

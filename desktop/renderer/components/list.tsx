@@ -190,7 +190,8 @@ type Held<Row> = { shown: readonly Row[] /** New rows that aren't shown yet. */;
 
 /**
  * Keeps the rows of a list that's followed live in place while the user reads them: new rows wait until the user asks for them. What has
- * changed in a row is shown, and rows that have left the list's filter go.
+ * changed in a row is shown, and rows that have left the list's filter go. When the user returns to the screen, the rows from before don't
+ * hold others back, because no one has been reading them.
  *
  * @param of identifies what's listed. For something else, all rows are shown
  * @param compare orders rows, the one to list first being less
@@ -202,10 +203,12 @@ export function useHeld<Row>(
   compare: (a: Row, b: Row) => number,
 ): Held<Row> {
   const [releases, setReleases] = useState(0);
-  const held = useRef<{ of: string; rows: readonly Row[] }>({ of: '', rows: [] });
+  const first = useRef(rows);
+  const held = useRef<{ of: string; from: readonly Row[]; rows: readonly Row[] }>({ of: '', from: rows, rows: [] });
   const name = `${of} ${releases} ${refreshKey.value}`;
   return useMemo(() => {
-    const before = held.current.of === name ? held.current.rows : [];
+    const isRead = held.current.of === name && held.current.from !== first.current;
+    const before = isRead ? held.current.rows : [];
     const [oldest, last] = [before.at(-1), rows.at(-1)];
     const byId = new Map(rows.map((row) => [getId(row), row]));
     // A row that's older than all that were loaded has only been pushed off the page.
@@ -214,12 +217,12 @@ export function useHeld<Row>(
     const others = rows.filter((row) => !known.has(getId(row)));
     const isFresh = (row: Row) => oldest !== undefined && compare(row, oldest) < 0;
     const shown = [...kept, ...others.filter((row) => !isFresh(row))];
-    held.current = { of: name, rows: shown };
+    held.current = { of: name, from: rows, rows: shown };
     return { shown, fresh: others.filter(isFresh), release: () => setReleases(releases + 1) };
   }, [rows, name]);
 }
 
-/** Announces the new rows of a list over its first row, and shows them when it's pressed. */
+/** Announces the new rows of a list in its page's footer, where it covers none, and shows them when it's pressed. */
 export function FreshRows<Row>({ held: { fresh, release }, noun }: { held: Held<Row>; noun: string }) {
   return (
     <div class="fresh-rows" role="status">

@@ -296,20 +296,17 @@ function CallList({ title, known, campaignId, filters, search, onChange, actions
       foot={
         view &&
         (calls.length > 0 || searchedBackTo) && (
-          <Count
-            list={list}
-            count={calls.length + held.fresh.length}
-            noun="call"
-            of={view}
-            more={searchedBackTo ? 'Search older calls' : 'Show older calls'}
-          >
-            , newest first
-            {searchedBackTo && (
-              <>
-                , searched back to <Time at={searchedBackTo} />
-              </>
-            )}
-          </Count>
+          <>
+            <Count list={list} count={calls.length} noun="call" of={view} more={searchedBackTo ? 'Search older calls' : 'Show older calls'}>
+              , newest first
+              {searchedBackTo && (
+                <>
+                  , searched back to <Time at={searchedBackTo} />
+                </>
+              )}
+            </Count>
+            <FreshRows held={held} noun="call" />
+          </>
         )
       }
       noun="calls"
@@ -319,21 +316,18 @@ function CallList({ title, known, campaignId, filters, search, onChange, actions
         calls.length === 0 ? (
           <NoCalls searchedBackTo={searchedBackTo} reset={reset} />
         ) : (
-          <>
-            <FreshRows held={held} noun="call" />
-            <DataTable
-              label="Calls"
-              columns={campaignId === null ? allCampaignsColumns : campaignColumns}
-              rows={calls}
-              getId={getContactId}
-              getName={({ requestId }) => requestId}
-              openId={open?.contactId ?? ''}
-              getHref={({ contactId, campaign }) => formatAddress('calls', { campaign: campaignId ?? campaign.id, open: contactId })}
-              onOpen={({ campaign, contactId }) =>
-                onChange(campaignId === null ? { call: `${campaign.id}/${contactId}` } : { campaign: campaignId, open: contactId })
-              }
-            />
-          </>
+          <DataTable
+            label="Calls"
+            columns={campaignId === null ? allCampaignsColumns : campaignColumns}
+            rows={calls}
+            getId={getContactId}
+            getName={({ requestId }) => requestId}
+            openId={open?.contactId ?? ''}
+            getHref={({ contactId, campaign }) => formatAddress('calls', { campaign: campaignId ?? campaign.id, open: contactId })}
+            onOpen={({ campaign, contactId }) =>
+              onChange(campaignId === null ? { call: `${campaign.id}/${contactId}` } : { campaign: campaignId, open: contactId })
+            }
+          />
         )
       }
     </ListPage>
