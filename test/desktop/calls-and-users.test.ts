@@ -148,6 +148,21 @@ describeBrowser('the console, for calls and users', () => {
     await page.unrouteAll({ behavior: 'ignoreErrors' });
   });
 
+  it('tells keys with the same name apart in the list, in the details of a call and in the filter', async () => {
+    const { tenants, page } = harness;
+    const other = await createKeyOn(harness, tenants.users.partner, 'Practice software');
+    await placeCallIn(harness, tenants.campaign.id, other.keyValue, call('Grace Hopper', 'order-2'));
+    await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'));
+    await harness.enter('partner');
+    await link('Calls').click();
+    const label = `Practice software …${other.id.slice(-6)}`;
+    await eventually(async () => expect(await cells('Grace Hopper', 'Key')).to.deep.equal([label]));
+    await eventually(async () => expect((await cells('Ada Lovelace', 'Key')).join()).to.match(/^Practice software ….{6}$/));
+    await page.getByLabel('Key', { exact: true }).selectOption({ label });
+    await row('Grace Hopper').click();
+    await panel().getByRole('link', { name: label }).waitFor();
+  });
+
   it('dims the rows of another filter until those of the new one have arrived', async () => {
     const { tenants, page } = harness;
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'));

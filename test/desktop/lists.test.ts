@@ -129,6 +129,16 @@ describeBrowser('the screens of the console', () => {
     await untilFocused(row('Two'));
   });
 
+  it('say which of two keys with the same name was revoked', async () => {
+    await openWithKeys(harness, ['Key One', 'Key One']);
+    const [, old] = await harness.page.locator('tbody th').allInnerTexts();
+    const label = old?.replace(/\s+/g, ' ').trim() ?? '';
+    expect(label).to.match(/^Key One ….{6}$/);
+    await button(`Revoke ${label}`).click();
+    await dialog('Revoke API Key?').getByRole('button', { name: 'Revoke', exact: true }).click();
+    await harness.page.getByText(`${label} was revoked and no longer works.`).first().waitFor();
+  });
+
   it('show the tooltip of an element focused with Tab, even if that scrolls the page', async () => {
     const { page } = harness;
     await page.setViewportSize({ width: 1280, height: 420 });

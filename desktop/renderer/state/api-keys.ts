@@ -7,7 +7,6 @@ import { pathTo } from '#contract/route.ts';
 import { canonicalNetworks, isInNetworks, parseNetwork } from '#contract/text/networks.ts';
 import { shellWord } from '#contract/text/shell.ts';
 import { foldText } from '#contract/text/text.ts';
-import { ownZone } from './clock.ts';
 import { dayProblem, isDay } from './days.ts';
 import {
   formatDay,
@@ -126,10 +125,16 @@ export function keysWithSameName(keys: readonly ApiKeyView[], { id, name }: ApiK
   return keys.filter((key) => key.id !== id && key.name === name);
 }
 
-/** Returns the names that several keys have. */
-export function sharedNames(keys: readonly ApiKeyView[]): Set<string> {
-  const seen = new Set<string>();
-  return new Set(keys.flatMap(({ name }) => (seen.size === seen.add(name).size ? [name] : [])));
+/** Returns the names that several keys have. @param keys may contain the same key several times */
+export function sharedNames(keys: readonly NamedKey[]): Set<string> {
+  const ids = new Map<string, string>();
+  return new Set(
+    keys.flatMap(({ id, name }) => {
+      const first = ids.get(name) ?? id;
+      ids.set(name, first);
+      return first === id ? [] : [name];
+    }),
+  );
 }
 
 export function newestAfter(keys: readonly ApiKeyView[], older: ApiKeyView): ApiKeyView | null {
@@ -137,24 +142,22 @@ export function newestAfter(keys: readonly ApiKeyView[], older: ApiKeyView): Api
   return newer.toSorted((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt))[0] ?? null;
 }
 
-type NamedKey = Pick<ApiKeyView, 'id' | 'name' | 'owner'> & Partial<Pick<ApiKeyView, 'createdAt'>>;
+type NamedKey = Pick<ApiKeyView, 'id' | 'name'>;
 
-/** The end of a key's ID, which tells apart keys with the same name that were created on the same day. */
+/** The end of a key's ID, which tells apart keys with the same name. */
 export function shortId(id: string): string {
   return `…${id.slice(-6)}`;
 }
 
-/** Returns the keys' labels by ID. Keys that share a name are distinguished by their owner, the day of their creation, and their ID. */
+/** Returns the keys' labels by ID: their names, with the end of the ID if another key has the same name. */
 export function labelKeys(keys: readonly NamedKey[]): Map<string, string> {
-  const byId = new Map(keys.map((key) => [key.id, key]));
-  const keysByName = Map.groupBy(byId.values(), ({ name }) => name);
-  return new Map(
-    [...byId.values()].map(({ id, name, owner, createdAt }) => {
-      const created = createdAt && `created ${formatDay(DateTime.fromISO(createdAt, { zone: ownZone.value }))}`;
-      const more = [owner && (owner.isYou ? 'You' : owner.name), created, shortId(id)].filter((part) => part !== undefined);
-      return [id, (keysByName.get(name) ?? []).length > 1 ? `${name} (${more.join(', ')})` : name];
-    }),
-  );
+  const shared = sharedNames(keys);
+  return new Map(keys.map(({ id, name }) => [id, shared.has(name) ? `${name} ${shortId(id)}` : name]));
+}
+
+/** Returns the label of a key that may not be listed yet. */
+export function labelKey(key: NamedKey, others: readonly NamedKey[]): string {
+  return labelKeys([...others, key]).get(key.id) ?? key.name;
 }
 
 export type KeyColumn = 'name' | 'owner' | 'created' | 'used' | 'expiry';

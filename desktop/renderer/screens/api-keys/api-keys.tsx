@@ -26,6 +26,8 @@ import {
   keysExpiringSoon,
   keysInView,
   keysWithSameName,
+  labelKey,
+  labelKeys,
   listOwners,
   newestAfter,
   paginate,
@@ -108,13 +110,16 @@ export function ApiKeys({ session, title }: ScreenProps) {
       // No one can place a call with a value that wasn't saved. If there's no room for the details next to the list, they'd cover it.
       if (!unsaved && matchMedia('(width >= 78rem)').matches) change({ open: apiKey.id });
     }
-    if (unsaved) warn(`${apiKey.name} was created, but its value wasn’t saved. Revoke it.`);
-    else announce(`${apiKey.name} is ready to use.`);
+    const label = labelKey(apiKey, keys);
+    if (unsaved) warn(`${label} was created, but its value wasn’t saved. Revoke it.`);
+    else announce(`${label} is ready to use.`);
   }
   function revoked(key: ApiKeyView): void {
     const nextId = adjacentRowId(key.id);
     closeDetails();
-    void done(`${key.name} was revoked${hasExpired(key, now.peek()) ? '' : ' and no longer works'}.`).then(() => focusRow(nextId));
+    void done(`${labelKey(key, keys)} was revoked${hasExpired(key, now.peek()) ? '' : ' and no longer works'}.`).then(() =>
+      focusRow(nextId),
+    );
   }
   function revokedSelected({ revoked, gone }: RevokedApiKeysView): void {
     setSelected(new Set());
@@ -154,9 +159,10 @@ export function ApiKeys({ session, title }: ScreenProps) {
               apiKey={opened.row}
               sameNamed={keysWithSameName(keys, opened.row)}
               onReplace={(replaced) => open({ name: 'create', replaced })}
-              onLimited={({ name, ...changed }) => {
+              onLimited={(changed) => {
                 const summary = summarizeLimits(changed);
-                void done(summary === '' ? `${name} no longer has limits.` : `${name} is now limited: ${summary}.`);
+                const label = labelKey(changed, keys);
+                void done(summary === '' ? `${label} no longer has limits.` : `${label} is now limited: ${summary}.`);
               }}
               onRevoke={(apiKey) => open({ name: 'revoke', apiKey })}
               onUsed={() => void list.refresh()}
@@ -331,6 +337,8 @@ type KeyTableProps = {
 function KeyTable({ keys, matches, filters, selected, onSelect, onChange, onRevoke }: KeyTableProps) {
   const owners = useMemo(() => listOwners(keys), [keys]);
   const columns = useMemo(() => columnsFor(owners, sharedNames(keys)), [owners, keys]);
+  const labels = useMemo(() => labelKeys(keys), [keys]);
+  const getLabel = ({ id, name }: ApiKeyView) => labels.get(id) ?? name;
   const { sort } = filters;
   return (
     <DataTable
@@ -338,7 +346,7 @@ function KeyTable({ keys, matches, filters, selected, onSelect, onChange, onRevo
       columns={columns}
       rows={isPrinting.value ? matches : paginate(matches, filters.page, filters.size).items}
       getId={({ id }) => id}
-      getName={({ name }) => name}
+      getName={getLabel}
       getClass={(key) =>
         `${hasExpired(key, now.value) || key.ownerDisabled ? 'dim' : ''} ${key.id === requestedKey.value?.id && ['', key.id].includes(filters.open) ? 'highlighted' : ''}`
       }
@@ -348,7 +356,7 @@ function KeyTable({ keys, matches, filters, selected, onSelect, onChange, onRevo
       openId={filters.open}
       getHref={({ id }) => formatAddress('api-keys', { open: id })}
       selection={{ ids: selected, onChange: onSelect }}
-      action={{ icon: 'trash', label: ({ name }) => `Revoke ${name}`, run: onRevoke }}
+      action={{ icon: 'trash', label: (key) => `Revoke ${getLabel(key)}`, run: onRevoke }}
     />
   );
 }

@@ -16,6 +16,7 @@ import { isStopped } from '../../state/protection.ts';
 type CallDetailsProps = {
   campaignId: string;
   contactId: string;
+  keyLabels: ReadonlyMap<string, string>;
   /** The account of the campaign, if it's known. */
   accountId: string | undefined;
   /** The call, if it's in the list. An address may name an older one. */
@@ -23,7 +24,7 @@ type CallDetailsProps = {
   onClose: () => void;
 };
 
-export function CallDetails({ campaignId, contactId, accountId, listed, onClose }: CallDetailsProps) {
+export function CallDetails({ campaignId, contactId, keyLabels, accountId, listed, onClose }: CallDetailsProps) {
   const stops = useContext(Stops)?.state.value.view?.stops ?? [];
   const list = useList({ key: `call/${contactId}`, load: () => window.callkey.request('showCall', { id: campaignId, contactId }) });
   const { view, failure } = list.state.value;
@@ -33,7 +34,7 @@ export function CallDetails({ campaignId, contactId, accountId, listed, onClose 
   const { contact } = call;
   return (
     <Details title={contact.name ?? contact.phone ?? 'Erased'} badge={<CallBadge call={call} />} {...details}>
-      <Facts facts={buildFacts(call)} />
+      <Facts facts={buildFacts(call, keyLabels)} />
       <Loadable list={list} noun="details">
         {(view) => (
           <>
@@ -46,7 +47,7 @@ export function CallDetails({ campaignId, contactId, accountId, listed, onClose 
   );
 }
 
-function buildFacts(call: CallView): Fact[] {
+function buildFacts(call: CallView, keyLabels: ReadonlyMap<string, string>): Fact[] {
   const { campaign, contact, requestId, contactId, detail, placedAt, dialedAt, endedAt, answeredBy, apiKey } = call;
   const duration = callDurationMs(call);
   const held = describeHeld(call, ownZone.value);
@@ -70,7 +71,7 @@ function buildFacts(call: CallView): Fact[] {
       apiKey ? (
         <span key="key">
           <a href={formatAddress('api-keys', { open: apiKey.id })}>
-            <bdi>{apiKey.name}</bdi>
+            <bdi>{keyLabels.get(apiKey.id) ?? apiKey.name}</bdi>
           </a>{' '}
           <OwnerTag owner={apiKey.owner} />
         </span>

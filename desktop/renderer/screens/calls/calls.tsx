@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useRef } from 'preact/hooks';
+import { useMemo, useRef } from 'preact/hooks';
 import { callStateLabels, callStates } from '#contract/calls/states.ts';
 import type { AllCallsSummaryView, CallsSummaryView, CallsView, CallView, DialerTroubleView } from '#contract/console/calls.ts';
 import type { CampaignsView } from '#contract/console/directory.ts';
@@ -32,7 +32,7 @@ import { StopButton } from '../../components/stops.tsx';
 import { Clip, ClipMiddle, type Column, DataTable } from '../../components/table.tsx';
 import { Moment, Time } from '../../components/time.tsx';
 import { formatAddress } from '../../state/addresses.ts';
-import { labelKeys } from '../../state/api-keys.ts';
+import { labelKeys, sharedNames, shortId } from '../../state/api-keys.ts';
 import { callDurationMs, combineCampaigns, describeState, outcomeGroups, outcomesByCampaign, sum, summaryMs } from '../../state/calls.ts';
 import { firstChartDay, listDays, ownZone } from '../../state/clock.ts';
 import { day, defineFilters, oneOf, sortBy, text } from '../../state/filters.ts';
@@ -237,6 +237,12 @@ function CallList({ title, known, campaignId, filters, search, onChange, actions
   const { view, filter: loadedFilter } = list.state.value;
   const held = useHeld(view?.calls ?? noCalls, loadedFilter, getContactId, byNewest);
   const calls = held.shown;
+  const listedKeys = useList({ key: 'keys-of-calls', every: summaryMs, load: () => window.callkey.request('listApiKeys', {}) });
+  // Includes revoked keys that placed some of the calls shown.
+  const keys = [...calls.flatMap((call) => call.apiKey ?? []), ...(listedKeys.state.value.view?.apiKeys ?? [])];
+  const labels = labelKeys(keys);
+  const shared = [...sharedNames(keys)].join('\n');
+  const columns = useMemo(() => columnsFor(campaignId === null, new Set(shared.split('\n'))), [campaignId === null, shared]);
   // The times in the file are those on the screen.
   const exported = { ...filter, timeZone: ownZone.value };
   const searchedBackTo = view?.searchedBackTo;
@@ -277,7 +283,7 @@ function CallList({ title, known, campaignId, filters, search, onChange, actions
           {chart}
           {/* Closes the details, because the open call might not match the new filters. */}
           {canFilter.current && (
-            <Toolbar calls={calls} filters={filters} onChange={(changes) => onChange({ open: '', call: '', ...changes })} />
+            <Toolbar labels={labels} filters={filters} onChange={(changes) => onChange({ open: '', call: '', ...changes })} />
           )}
         </>
       }
@@ -286,6 +292,7 @@ function CallList({ title, known, campaignId, filters, search, onChange, actions
           <CallDetails
             key={open.contactId}
             {...open}
+            keyLabels={labels}
             accountId={known.find(({ id }) => id === open.campaignId)?.account.id}
             listed={calls.find(({ contactId }) => contactId === open.contactId)}
             onClose={() => onChange({ open: '', call: '' })}
@@ -318,7 +325,7 @@ function CallList({ title, known, campaignId, filters, search, onChange, actions
         ) : (
           <DataTable
             label="Calls"
-            columns={campaignId === null ? allCampaignsColumns : campaignColumns}
+            columns={columns}
             rows={calls}
             getId={getContactId}
             getName={({ requestId }) => requestId}
@@ -370,14 +377,12 @@ function NoCalls({ searchedBackTo, reset }: { searchedBackTo: string | undefined
   );
 }
 
-type ToolbarProps = { calls: readonly CallView[]; filters: Filters; onChange: Change };
+/** @property labels those of the keys that can be chosen */
+type ToolbarProps = { labels: ReadonlyMap<string, string>; filters: Filters; onChange: Change };
 
-function Toolbar({ calls, filters: { search, state, apiKey, from, to }, onChange }: ToolbarProps) {
-  const keys = useList({ key: 'keys-of-calls', every: summaryMs, load: () => window.callkey.request('listApiKeys', {}) });
-  // Also offers revoked keys that placed some of the calls shown.
-  const labels = labelKeys([...calls.flatMap((call) => call.apiKey ?? []), ...(keys.state.value.view?.apiKeys ?? [])]);
+function Toolbar({ labels, filters: { search, state, apiKey, from, to }, onChange }: ToolbarProps) {
   // The address may name an older key than the ones that are listed.
-  if (apiKey !== '' && !labels.has(apiKey)) labels.set(apiKey, 'Selected key');
+  const others = apiKey === '' || labels.has(apiKey) ? [] : [[apiKey, 'Selected key'] as const];
   return (
     <search class="toolbar">
       <SearchInput
@@ -392,13 +397,21 @@ function Toolbar({ calls, filters: { search, state, apiKey, from, to }, onChange
         options={[['', 'Any outcome'], ...callStates.map((name) => [name, callStateLabels[name]] as const)]}
         onChange={(chosen) => onChange({ state: chosen === '' ? null : chosen })}
       />
-      <FilterSelect label="Key" value={apiKey} options={[['', 'Any key'], ...labels]} onChange={(chosen) => onChange({ apiKey: chosen })} />
+      <FilterSelect
+        label="Key"
+        value={apiKey}
+        options={[['', 'Any key'], ...labels, ...others]}
+        onChange={(chosen) => onChange({ apiKey: chosen })}
+      />
       <DayRange from={from} to={to} onChange={onChange} />
     </search>
   );
 }
 
-const allColumns: readonly Column<CallView, string>[] = [
+type CallColumn = Column<CallView, string>;
+
+/** @param shared the names that several keys have */
+const allColumns = (shared: ReadonlySet<string>): CallColumn[] => [
   {
     name: 'contact',
     label: 'Contact',
@@ -439,7 +452,15 @@ const allColumns: readonly Column<CallView, string>[] = [
     name: 'key',
     label: 'Key',
     width: 'key',
-    cell: ({ apiKey }) => (apiKey ? <Clip>{apiKey.name}</Clip> : <span class="faint">Another user’s key</span>),
+    cell: ({ apiKey }) =>
+      apiKey ? (
+        <>
+          <Clip>{apiKey.name}</Clip>
+          {shared.has(apiKey.name) && <span class="caption">{shortId(apiKey.id)}</span>}
+        </>
+      ) : (
+        <span class="faint">Another user’s key</span>
+      ),
   },
   { name: 'placed', label: 'Placed', width: 'moment', cell: ({ placedAt }) => <Moment at={placedAt} isInTable /> },
   {
@@ -477,16 +498,21 @@ function Contact({ contact: { name, phone }, campaign }: Pick<CallView, 'contact
   );
 }
 
-/** A campaign's table doesn't repeat the campaign's name. */
-const campaignColumns = allColumns.filter(({ name }) => name !== 'campaign');
-/** The table of all campaigns has no room for request IDs. */
-const allCampaignsColumns = allColumns
-  .filter(({ name }) => name !== 'request')
-  .map((column) =>
-    column.name === 'contact'
-      ? { ...column, cell: ({ contact, campaign }: CallView) => <Contact contact={contact} campaign={campaign.name} /> }
-      : column,
-  );
+/**
+ * A campaign's table doesn't repeat the campaign's name. The table of all campaigns has no room for a column of request IDs, which are under
+ * the campaigns' names.
+ */
+function columnsFor(hasCampaigns: boolean, shared: ReadonlySet<string>): CallColumn[] {
+  const columns = allColumns(shared);
+  if (!hasCampaigns) return columns.filter(({ name }) => name !== 'campaign');
+  return columns
+    .filter(({ name }) => name !== 'request')
+    .map((column) =>
+      column.name === 'contact'
+        ? { ...column, cell: ({ contact, campaign }: CallView) => <Contact contact={contact} campaign={campaign.name} /> }
+        : column,
+    );
+}
 
 type OutcomesView = CampaignsView & AllCallsSummaryView;
 

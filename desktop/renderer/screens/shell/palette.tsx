@@ -9,6 +9,7 @@ import { Dialog } from '../../components/dialog.tsx';
 import { useFound, useList } from '../../components/list.tsx';
 import { formatAddress, openLink } from '../../state/addresses.ts';
 import { warn } from '../../state/announcement.ts';
+import { labelKeys } from '../../state/api-keys.ts';
 import { ownZone } from '../../state/clock.ts';
 import { commandsFor } from '../../state/commands.ts';
 import { describeFailure } from '../../state/failure-text.ts';
@@ -37,9 +38,10 @@ export function Palette({ session, onCommand, onClose }: PaletteProps) {
     const query = foldText(search.trim());
     const matches = ({ name }: { name: string }) => foldText(name).includes(query);
     const matchingKeys = query === '' ? [] : (keys ?? []).filter(matches).slice(0, shownKeys);
+    const labels = labelKeys(matchingKeys);
     const keyOptions = matchingKeys.map(({ id, name, owner }) => ({
       id: `${keyPrefix}${id}`,
-      name,
+      name: labels.get(id) ?? name,
       caption: owner ? `API key · ${owner.name}` : 'API key',
     }));
     return [...commandOptions(session).filter(matches), ...keyOptions, ...(destinations ?? [])];
