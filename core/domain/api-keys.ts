@@ -7,7 +7,7 @@ import { limits } from '#contract/limits.ts';
 import { counted, formatCount } from '#contract/text/count.ts';
 import { canonicalNetworks, isInNetworks, type Network, parseNetwork } from '#contract/text/networks.ts';
 import { foldText } from '#contract/text/text.ts';
-import { auditEvent } from './audit/audit.ts';
+import { auditEvent, cancelledCalls, joinDetail } from './audit/audit.ts';
 import { chartDays, firstDayStart, groupByDay } from './calls/days.ts';
 import { type KeyVisibility, scopeFor } from './directory/scope.ts';
 import { instant, type Millis, oneDay, plus, quarterHour } from './instant.ts';
@@ -174,7 +174,7 @@ function describeReason({ reason, note }: Why): string | undefined {
 }
 
 function revokeFound(ports: Ports, actor: Actor, apiKeys: readonly ApiKey[], cancelQueuedCalls: CancelQueuedCalls, why: Why) {
-  const detail = describeReason(why);
+  const detail = joinDetail(describeReason(why), cancelQueuedCalls && cancelledCalls);
   const events = apiKeys.map(({ id, name, eventScope }) => ({
     ...auditEvent(ports, actor, 'api-key.revoked', { kind: 'api-key', id, name }, eventScope),
     ...(detail === undefined ? {} : { detail }),

@@ -547,7 +547,7 @@ export type UserStore = {
   finishChanges(toKeyEvent: ToKeyEvent, signal: AbortSignal): Promise<number>;
 };
 
-export type Deletion = Pick<AuditEvent, 'actor' | 'address' | 'subject'>;
+export type Deletion = Pick<AuditEvent, 'actor' | 'address' | 'subject' | 'detail'>;
 export type EndedKey = Pick<ApiKey, 'id' | 'name' | 'eventScope'>;
 /** Builds the event of a key that ends with its user. */
 export type ToKeyEvent = (deletion: Deletion, key: EndedKey) => AuditEvent;

@@ -167,7 +167,7 @@ describe('admin restore --revoke-again', () => {
         ...{ [leaked]: 'cancelled', [interrupted]: 'cancelled', [ofDeleted]: 'cancelled' },
         ...{ [kept]: 'queued', [keptOfDeleted]: 'queued', [active]: 'queued' },
       });
-      expect(reasons).to.deep.equal(['leaked: In a public log']);
+      expect(reasons).to.deep.equal(['leaked: In a public log; cancelled the queued calls']);
     });
   });
 });

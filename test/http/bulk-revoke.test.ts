@@ -71,11 +71,21 @@ describe('revoking several API keys in one request', () => {
       for (const key of [stays, goes, goesToo]) await placeCall(harness.core.url, harness.tenants.campaign.id, key?.keyValue ?? '');
       await revoke([stays?.id ?? '']);
       await revoke([goes?.id ?? '', goesToo?.id ?? ''], { cancelQueuedCalls: true });
-      const calls: { api_key_id: string; state: string }[] = await harness.direct.storage.database
-        .read('calls')
-        .select('api_key_id', 'state');
+      const { read } = harness.direct.storage.database;
+      const calls: { api_key_id: string; state: string; detail: string | null }[] = await read('calls').select(
+        'api_key_id',
+        'state',
+        'detail',
+      );
       const states = new Map(calls.map(({ api_key_id, state }) => [api_key_id, state]));
       expect([stays, goes, goesToo].map((key) => states.get(key?.id ?? ''))).to.deep.equal(['queued', 'cancelled', 'cancelled']);
+      // Both say why.
+      const why = 'The API key was revoked, and its queued calls were cancelled.';
+      const ids = [stays, goes, goesToo].map((key) => key?.id ?? '');
+      const details = new Map(calls.map(({ api_key_id, detail }) => [api_key_id, detail]));
+      expect(ids.map((id) => details.get(id))).to.deep.equal([null, why, why]);
+      const revoked = read('audit_events').where({ action: 'api-key.revoked' }).whereIn('subject_id', ids);
+      expect(await revoked.pluck('detail')).to.have.members([null, 'cancelled the queued calls', 'cancelled the queued calls']);
     });
 
     it('records an audit event for each revoked key', async () => {

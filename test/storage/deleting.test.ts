@@ -111,6 +111,16 @@ describe('a user with thousands of API keys', () => {
       ]);
     });
 
+    it('leaves events that say that the queued calls were cancelled, also when another process finishes', async () => {
+      await remove(true);
+      await finish();
+      const events = direct.storage.database.read('audit_events').whereIn('action', ['api-key.revoked', 'user.deleted']);
+      expect(await events.distinct('action', 'detail').orderBy('action')).to.deep.equal([
+        { action: 'api-key.revoked', detail: 'its user Ada Account was deleted; cancelled the queued calls' },
+        { action: 'user.deleted', detail: 'cancelled the queued calls' },
+      ]);
+    });
+
     it('has the queued calls of all their keys cancelled before the request returns', async () => {
       await remove(true);
       expect(await statesOfCalls()).to.deep.equal(['queued', 'cancelled', 'cancelled']);

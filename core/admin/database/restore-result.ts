@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { cancelledCalls, joinDetail } from '../../domain/audit/audit.ts';
 import { Problem } from '../../domain/problem.ts';
 import { inChunks } from '../../storage/engine/database.ts';
 import type { UserRow } from '../../storage/engine/tables.ts';
@@ -53,7 +54,9 @@ export async function readGone(read: Knex): Promise<Gone> {
     .where({ action: 'api-key.revoked' })
     .whereNotNull('detail')
     .select('subject_id', 'detail');
-  const reasons = new Map(rows.map(({ subject_id, detail }) => [subject_id, detail]));
+  // Revoking the key again records this again.
+  const toReason = (detail: string) => joinDetail(...detail.split('; ').filter((part) => part !== cancelledCalls));
+  const reasons = new Map(rows.map(({ subject_id, detail }) => [subject_id, toReason(detail)]));
   const keys: RevokedKey[] = await read('revoked_api_keys')
     .select('id', 'name', 'creator_id as creatorId', 'creator_name as creatorName', 'revoked_at as revokedAt')
     .orderBy(['revoked_at', 'id']);

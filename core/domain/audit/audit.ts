@@ -73,3 +73,10 @@ export function budgetUsed(oldest: Millis, { at }: AuditEvent): Problem {
   const detail = `You've made ${changesPerHour} changes within an hour, which is the most that a user can make. Try again in ${wait}.`;
   return new Problem('too-many-requests', detail, { retryAfter });
 }
+
+/** The part of a detail that says what else a revocation, deletion or stop has done. How many calls it were isn't known yet. */
+export const cancelledCalls = 'cancelled the queued calls';
+
+export function joinDetail(...parts: (string | null | undefined | false)[]): string | undefined {
+  return parts.filter((part) => typeof part === 'string' && part !== '').join('; ') || undefined;
+}

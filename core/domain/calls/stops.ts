@@ -1,7 +1,7 @@
 import { userTypes } from '#contract/console/common.ts';
 import type { StopDialing } from '#contract/protection/dialing.ts';
 import { wakingFor } from '../api-keys.ts';
-import { auditEvent } from '../audit/audit.ts';
+import { auditEvent, cancelledCalls, joinDetail } from '../audit/audit.ts';
 import { findDoubt } from '../clock.ts';
 import { scopeFor } from '../directory/scope.ts';
 import type { AuditSubject, Caller, DialingStop } from '../model.ts';
@@ -34,7 +34,7 @@ export async function stopDialing(
     byType: viewer.userType,
     reason,
   };
-  const detail = [reason, cancelQueuedCalls ? 'cancelled the queued calls' : null].filter((part) => part !== null).join('; ') || undefined;
+  const detail = joinDetail(reason, cancelQueuedCalls && cancelledCalls);
   const event = { ...auditEvent(ports, actor, 'dialing.stopped', toSubject(stop), stop.owner), detail };
   const result = await wakingFor(ports, cancelQueuedCalls, ports.stores.stops.stop(stop, cancelQueuedCalls, event, rest));
   return { ...result, ...(await ports.stores.stops.count(result.stop)) };

@@ -1,7 +1,7 @@
 import type { PasswordChange } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
 import { wakingFor } from '../api-keys.ts';
-import { auditEvent, describeChange, toOwningScope, userEvent } from '../audit/audit.ts';
+import { auditEvent, cancelledCalls, describeChange, joinDetail, toOwningScope, userEvent } from '../audit/audit.ts';
 import { type Millis, oneDay, plus } from '../instant.ts';
 import type {
   Account,
@@ -245,7 +245,7 @@ const keyCursors = timeCursors('keys');
 
 export async function deleteUser(ports: Ports, { viewer, actor }: Caller, { id }: Pick<User, 'id'>, cancelQueuedCalls: CancelQueuedCalls) {
   const user = await findUser(ports, viewer, { id }, "You can't delete yourself. Ask another administrator to do it.");
-  const event = userEvent(ports, actor, 'user.deleted', user);
+  const event = { ...userEvent(ports, actor, 'user.deleted', user), ...(cancelQueuedCalls ? { detail: cancelledCalls } : {}) };
   const options = { cancelQueuedCalls, at: ports.clock.now() };
   const deleting = ports.stores.users.delete(toTarget(viewer, user), options, event, toKeyEvent(ports));
   const gone = await wakingFor(ports, cancelQueuedCalls, deleting);
@@ -258,10 +258,10 @@ export function finishUserChanges(ports: Ports, signal: AbortSignal): Promise<nu
 }
 
 function toKeyEvent(ports: Ports): ToKeyEvent {
-  return ({ actor, address, subject }, { id, name, eventScope }) => ({
+  return ({ actor, address, subject, detail }, { id, name, eventScope }) => ({
     ...auditEvent(ports, { who: null, address }, 'api-key.revoked', { kind: 'api-key', id, name }, eventScope),
     actor,
-    detail: `its user ${subject.name} was deleted`,
+    detail: joinDetail(`its user ${subject.name} was deleted`, detail),
   });
 }
 

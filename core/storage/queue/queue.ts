@@ -130,6 +130,7 @@ export async function cancelQueued(database: Lane, calls: CallsToCancel, at: Mil
 
 async function cancelInLane(lane: Lane, calls: CallsToCancel, at: Millis, part: QueuePart): Promise<number> {
   const among = both(isAmong(calls), { sql: isUndialed, values: [] });
+  const why = typeof calls === 'object' && 'scope' in calls ? 'Dialing was stopped, and the queued calls were cancelled.' : undefined;
   let cancelled = 0;
   // Handle locked calls last, because waiting for them while holding many other locks could cause deadlocks. SQLite doesn't lock calls.
   for (const locked of lane.kind === 'sqlite' ? (['skip'] as const) : (['skip', 'wait'] as const)) {
@@ -138,7 +139,7 @@ async function cancelInLane(lane: Lane, calls: CallsToCancel, at: Millis, part: 
     do {
       before = cancelled;
       for await (const rows of walkQueue(lane, { ...part, among }))
-        cancelled += await cancelFound(lane, rows.map(toKeyPair), { at, locked });
+        cancelled += await cancelFound(lane, rows.map(toKeyPair), { at, locked, why });
     } while (cancelled > before);
   }
   return cancelled;
@@ -177,12 +178,15 @@ export async function* walkQueue(database: Lane, part: QueuePart & { among?: Con
 export async function cancelFound(
   lane: Lane,
   calls: readonly CallKeyPair[],
-  { at, locked }: { at: Millis; locked: 'skip' | 'wait' },
+  { at, locked, why = 'The API key was revoked, and its queued calls were cancelled.' }: Cancellation,
   transaction?: Knex.Transaction,
 ): Promise<number> {
-  const keys = calls.map((key) => [...key, at]);
+  const keys = calls.map((key) => [...key, at, why]);
   return (await statementsOf(lane).cancel[locked](keys, undefined, transaction)).changed;
 }
+
+/** @property why the calls' detail; by default, that their key was revoked */
+type Cancellation = { at: Millis; locked: 'skip' | 'wait'; why?: string | undefined };
 
 export type CallKeyPair = [campaignId: string, contactId: string];
 

@@ -357,9 +357,14 @@ function deleting(database: Lane, id: string, toKeyEvent: ToKeyEvent): KeyStep {
 
 /** Returns the event of a user's deletion, which was the last change of the user's sign-in. It may have been pruned from the audit log. */
 async function readDeletion(trx: Knex.Transaction, user: Pick<UserRow, 'id' | 'name' | 'sign_in_version'>): Promise<Deletion> {
-  const row = await trx('audit_events').where({ id: user.sign_in_version }).first('actor_id', 'actor_name', 'address');
+  const row = await trx('audit_events').where({ id: user.sign_in_version }).first('actor_id', 'actor_name', 'address', 'detail');
   const actor = row?.actor_id == null ? null : { id: row.actor_id, name: row.actor_name ?? '' };
-  return { actor, address: row?.address ?? 'local', subject: { kind: 'user', id: user.id, name: user.name } };
+  return {
+    actor,
+    address: row?.address ?? 'local',
+    subject: { kind: 'user', id: user.id, name: user.name },
+    detail: row?.detail ?? undefined,
+  };
 }
 
 /**
