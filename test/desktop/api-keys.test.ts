@@ -265,7 +265,9 @@ describeBrowser('the console, for API keys', () => {
     const { id } = await createKeyOn(harness, tenants.users.account, 'Practice software', { on: '2026-10-02T08:00:00.000Z' });
     await page.goto('about:blank');
     await harness.enter('account');
-    await button('Revoke Practice software').last().click();
+    await button(/^Revoke Practice software …/)
+      .last()
+      .click();
     await asking.getByLabel('Reason').selectOption('It leaked');
     expect(await asking.getByRole('link', { name: 'Practice software' }).getAttribute('href')).to.include(id);
     await asking.getByRole('button', { name: 'Revoke', exact: true }).click();
