@@ -345,7 +345,12 @@ export class Model extends People {
     const see = ({ id }: Call) => /^(\w+) at (\d+)/.exec(stages.get(id) ?? '')?.slice(1) ?? [];
     // The cores look at an account's calls only when its next one may leave, so these may end later.
     const overdue = () => [...this.calls.values()].filter((call) => this.#isOverdue(call) && this.#isRationed(call.campaign));
-    for (const call of overdue()) if (see(call)[0] === 'unknown') this.#end(call, 'unknown', this.now);
+    for (const call of overdue()) {
+      if (see(call)[0] !== 'unknown') continue;
+      // Only the dialer knows that the provider mustn't be asked again, so the call has taken its turn.
+      if (call.stage === 'open') this.#takeTurn(call.campaign);
+      this.#end(call, 'unknown', this.now);
+    }
     const mayLeave = (call: Call) => isWaiting(call) && !this.#isForgotten(call) && this.#isRationed(call.campaign);
     const rationed = [...this.calls.values()].filter(mayLeave);
     const hasLeft = ({ id, handoffs: known }: Call) => (handoffs.get(id) ?? 0) > known;
