@@ -125,25 +125,6 @@ export function webConsole(files: WebConsole | undefined): Middleware {
   };
 }
 
-/** The paths of programs, and of the console's own files. */
-const otherPaths = /^\/(?:api|assets|console|healthz|metrics|readyz|reference)(?:\/|$)/;
-
-/**
- * Leads someone who has typed another path into a browser to the console. Depends only on the path's first part, so that strangers don't learn
- * which paths exist.
- */
-export function redirectToConsole(files: WebConsole | undefined): Middleware {
-  return async (ctx, next) => {
-    const isPage = (ctx.method === 'GET' || ctx.method === 'HEAD') && ctx.get('Accept').includes('text/html');
-    if (!isPage || !files?.has(pagePath) || otherPaths.test(ctx.path) || hasKeyHeader(ctx)) return next();
-    ctx.set({ ...securityHeaders, 'Cache-Control': 'no-store', Vary: 'Accept' });
-    setRequestId(ctx);
-    ctx.redirect(pagePath);
-    ctx.body = null;
-    ctx.status = 302;
-  };
-}
-
 async function answerFile(ctx: Context, file: PageFile): Promise<void> {
   ctx.set('Cache-Control', file.cacheControl);
   if (file.isCompressible) ctx.vary('Accept-Encoding');

@@ -14,7 +14,7 @@ import { session } from '../http/middleware/session.ts';
 import { networksInTurn } from '../http/middleware/turns.ts';
 import { onDemand, onDemandMethods } from '../http/on-demand.ts';
 import { outcomeMethods, outcomes } from '../http/outcomes.ts';
-import { redirectToConsole, type WebConsole, webConsole, webConsoleMethods } from '../http/web-console.ts';
+import { type WebConsole, webConsole, webConsoleMethods } from '../http/web-console.ts';
 import type { Metrics } from './metrics.ts';
 import type { Config } from './start/config.ts';
 
@@ -59,7 +59,6 @@ export function createApp(deps: AppDeps): Koa<State> {
     .use(requireReadablePath)
     .use(outsideConsole(outcomes(ports, dialerSecrets)))
     .use(outsideConsole(webConsole(files)))
-    .use(outsideConsole(redirectToConsole(files)))
     .use(session(app, httpDeps))
     .use(inConsole.routes())
     .use(notFound(listMethods));

@@ -136,25 +136,6 @@ describe('the console’s page', () => {
     });
   }
 
-  for (const [path, status] of [
-    ['/nonsense', 302],
-    ['//evil.example/', 302],
-    ['/console/nonsense', 401],
-    ['/api/nonsense', 401],
-    ['/assets/nonsense.js', 401],
-    ['/healthz', 401],
-  ] as const) {
-    it(`${status === 302 ? 'is where a browser is led from' : 'isn’t shown instead of'} ${path}`, async () => {
-      const browser = await send('GET', path, ['Accept: text/html,application/xhtml+xml,*/*;q=0.8']);
-      expect(browser).to.match(new RegExp(`^HTTP/1.1 ${status} `));
-      if (status === 302) expect(browser).to.match(/^Location: \/\r$/im);
-      else expect(browser).to.equal(await refusal());
-      expect(await send('GET', path, ['Accept: application/json'])).to.equal(await refusal());
-      expect(await send('POST', path, ['Accept: text/html'])).to.equal(await refusal());
-      expect(await send('GET', path, ['Accept: text/html', 'X-API-Key: svc_sk_live_whatever'])).to.equal(await refusal());
-    });
-  }
-
   it('appears in metrics by its route, never by the path', async () => {
     await ask('GET', `${core.url}${script}?q=canary`);
     const { text } = await ask('GET', `${core.managementUrl}/metrics`);
