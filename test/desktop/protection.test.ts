@@ -253,7 +253,7 @@ describeBrowser("the console's Protection screen", () => {
     await to.fill('10:00');
     await page.getByText('All numbers: never.').waitFor();
     await button('Save').click();
-    await page.getByText('Must be later than from.').waitFor();
+    await page.getByText('The end must be later than the start.').waitFor();
     expect(await marked()).to.deep.equal(['To']);
     await to.fill('18:00');
     await button('Add hours').click();
