@@ -523,6 +523,26 @@ describe('a claim', () => {
       expect(counted).to.deep.equal([['stop', 2]]);
     });
 
+    it("doesn't let a user end a stop that someone of a higher type takes over meanwhile", async () => {
+      const { account } = tenants.users;
+      const caller = { viewer: { ...account, tenancy: null }, actor: { who: account, address: 'local' } };
+      const scope = { scope: 'account', id: tenants.account.id } as const;
+      const { stop } = await stopDialing(direct.ports, caller, scope);
+      const { stops } = direct.ports.stores;
+      // Between the check whether the user may resume it, and the change.
+      const meanwhile = {
+        ...stops,
+        resume: async (...resumed: Parameters<typeof stops.resume>) => {
+          await stopDialing(direct.ports, operator, scope);
+          return stops.resume(...resumed);
+        },
+      };
+      const ports = { ...direct.ports, stores: { ...direct.ports.stores, stops: meanwhile } };
+      const refused = await resumeDialing(ports, caller, stop.id).catch(({ message }: Problem) => message);
+      expect(refused).to.contain('service staff');
+      expect(await stops.list({ kind: 'all' })).to.have.length(1);
+    });
+
     it('lets a user resume dialing only once the calls of a stop are cancelled, and says so right away', async () => {
       await add(names(500));
       soon.ms = 0;
