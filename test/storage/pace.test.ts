@@ -523,6 +523,20 @@ describe('a claim', () => {
       expect(counted).to.deep.equal([['stop', 2]]);
     });
 
+    it('holds a call between two tries, and lets it be tried for an hour again after that', async () => {
+      const tried = {
+        state: 'dialing',
+        handoff: 'retry',
+        attempt: 1,
+        provider: 'webhook',
+        first_attempt_at: instant(now - 50 * minute),
+      } as const;
+      await add(['retried'], tried);
+      await stopDialing(direct.ports, operator, { scope: 'campaign', id: tenants.campaign.id });
+      expect(await claim(now)).to.deep.equal([]);
+      expect(await call('retried')).to.include({ handoff: 'retry', held_for: 'stop', first_attempt_at: null });
+    });
+
     it("doesn't let a user end a stop that someone of a higher type takes over meanwhile", async () => {
       const { account } = tenants.users;
       const caller = { viewer: { ...account, tenancy: null }, actor: { who: account, address: 'local' } };
