@@ -120,7 +120,7 @@ describeBrowser('the console in a browser window', () => {
     await resize(1280);
     await goTo('Users');
     await page().evaluate(`location.hash = '#/calls?apiKey=someone-elses'`);
-    await page().getByText('This API key doesn’t exist, or you don’t have access to it.').waitFor();
+    await page().getByText("This API key doesn't exist, or you don't have access to it.").waitFor();
     await button('Show all calls').click();
     await page().getByRole('heading', { name: 'No calls yet' }).waitFor();
     await page().evaluate(`location.hash = '#/activity?action=constructor'`);
@@ -198,7 +198,7 @@ describeBrowser('the console in a browser window', () => {
       await dialog.getByRole('button', { name: 'Delete account' }).click();
     };
     await remove('Blue Clinic');
-    await dialog.getByText('Blue Clinic can’t be deleted, because it has 1 campaign').waitFor();
+    await dialog.getByText("Blue Clinic can't be deleted, because it has 1 campaign").waitFor();
     await dialog.getByRole('button', { name: 'Cancel' }).click();
     await remove('Short Clinic');
     await dialog.waitFor({ state: 'detached' });

@@ -227,7 +227,7 @@ describeBrowser('a second factor in a browser', () => {
     const reset = page.getByRole('alertdialog', { name: 'Reset second factor?' });
     await reset.getByLabel('Code', { exact: true }).fill('000000');
     await button(page, 'Reset second factor').click();
-    await reset.getByText('This code isn’t valid').waitFor();
+    await reset.getByText("This code isn't valid").waitFor();
     await reset.getByLabel('Code', { exact: true }).fill(app.code());
     await button(page, 'Reset second factor').click();
     await reset.waitFor({ state: 'detached' });

@@ -1,16 +1,7 @@
 import { type Failure, type Result, refusal } from '../../ipc.ts';
 import { pluralize } from './format.ts';
 
-/** Writes the core's apostrophes as the console does. */
-function curled(text: string): string {
-  return text.replaceAll(/(?<=\p{L})'(?=\p{L})/gu, '’');
-}
-
 export function describeFailure(failure: Failure): string {
-  return curled(describe(failure));
-}
-
-function describe(failure: Failure): string {
   switch (failure.kind) {
     case 'unreachable':
       return `${failure.isOther ? '' : 'Can’t reach the server. '}${failure.detail}${failure.isUnsent ? ' Nothing was sent.' : ''}`;
@@ -69,8 +60,7 @@ export function isTransient(failure: Failure): boolean {
 /** Returns the core's message about one field of a form, or null. */
 export function fieldError(failure: Failure | null, path: string): string | null {
   if (failure?.kind !== 'refused') return null;
-  const found = failure.errors.find((error) => error.path === path || error.path.startsWith(`${path}.`));
-  return found ? curled(found.message) : null;
+  return failure.errors.find((error) => error.path === path || error.path.startsWith(`${path}.`))?.message ?? null;
 }
 
 /** Returns the message above a form's buttons, or null if one of the form's fields, or a dialog in front of the form, shows the failure. */

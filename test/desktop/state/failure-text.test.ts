@@ -24,14 +24,6 @@ describe("a failure's text", () => {
   }
 });
 
-describe("the core's messages", () => {
-  it('are shown with the console’s apostrophes', () => {
-    const failure = refused({ detail: "It can't.", errors: [{ path: 'code', message: "This code isn't 'valid'." }] });
-    expect(describeFailure(failure)).to.equal('It can’t.');
-    expect(fieldError(failure, 'code')).to.equal("This code isn’t 'valid'.");
-  });
-});
-
 describe('the wait in an error message', () => {
   it("isn't added if the core's message already contains it", () => {
     const detail = 'Too many attempts. Try again in 15 minutes.';
