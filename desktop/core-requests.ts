@@ -2,13 +2,11 @@ import { z } from 'zod';
 import { type SessionView, secondFactorNeededSchema, sessionRoutes, sessionSchema, tenancyHeader } from '#contract/console/session.ts';
 import { generation, generationHeader } from '#contract/contract-generation.ts';
 import { findKeyValues, hasMistypedKey } from '#contract/key-value.ts';
-import { limits } from '#contract/limits.ts';
 import { parseRetryAfter } from '#contract/parse-retry-after.ts';
 import { type ProblemCode, problemCode, problemMediaType, problemSchema } from '#contract/problems.ts';
 import { parameterNames, pathTo, type Route } from '#contract/route.ts';
 import { type ConsoleRoutes, consoleRoutes } from '#contract/routes.ts';
 import { parseJson } from '#contract/text/json.ts';
-import { isWithinCodePoints } from '#contract/text/text.ts';
 import {
   type BridgeFunctions,
   type ExportName,
@@ -279,7 +277,7 @@ export async function enterCodeAt(send: Send, code: string): Promise<Result<Sess
   return isWrong ? refused('code', `${wrongCode} If you started more than ten minutes ago, go back and start again.`) : answer;
 }
 
-/** While the second factor is set up, there are no recovery codes yet. */
+/** Users get recovery codes only once they've set up the second factor. */
 const wrongFirstCode = 'This code isn’t valid. Enter the current code from your app.';
 const wrongCode = 'This code isn’t valid or has already been used. Enter the current code from your app, or another recovery code.';
 
@@ -287,10 +285,6 @@ const wrongCode = 'This code isn’t valid or has already been used. Enter the c
 function retryDelay(answer: Result<unknown>): number {
   if (answer.ok || answer.failure.kind !== 'refused' || answer.failure.code !== 'too-many-requests') return 0;
   return (answer.failure.retryAfterSeconds ?? 0) * 1_000;
-}
-
-function isTooLong(search: unknown): boolean {
-  return typeof search === 'string' && !isWithinCodePoints(search, limits.search);
 }
 
 /** Implements the functions of the bridge that send requests to the core, for both the main process and a browser. */
@@ -310,8 +304,6 @@ export function requestFunctions({
 
   return {
     async request(name, input) {
-      const tooLong = ['search', 'campaignSearch'].find((field) => isTooLong(Object(input)[field]));
-      if (tooLong !== undefined) return refused(tooLong, `The search must be at most ${limits.search} characters. Shorten it.`);
       const { secret }: Route = consoleRoutes[name];
       if (secret !== undefined) guard.begin();
       const result = await explainWrongCode(name, input, await send(coreRequest(name, input)));

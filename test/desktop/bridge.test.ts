@@ -184,7 +184,7 @@ describeDesktop('the bridge to the page', () => {
         ['createApiKey', { name: '', expiration: { kind: 'custom', date: '' }, timeZone: '' }],
         ['setUp', { partner: '', account: '', campaign: '' }],
         ['createAccount', { name: '', partnerId: '' }],
-        ['listCalls', { id: 'some', from: '', to: 'x', timeZone: '', state: null, apiKey: '', search: 'x', cursor: null }],
+        ['listCalls', { id: 'some', from: '', to: 'x', timeZone: '', state: null, apiKey: '', search: 'x'.repeat(9_999), cursor: null }],
       ] as const;
       expect(await listOutcomes(requests)).to.deep.equal(requests.map(() => 'session-ended'));
     });

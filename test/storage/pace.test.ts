@@ -537,21 +537,21 @@ describe('a claim', () => {
       expect(await call('retried')).to.include({ handoff: 'retry', held_for: 'stop', first_attempt_at: null });
     });
 
-    it("doesn't let a user end a stop that someone of a higher type takes over meanwhile", async () => {
+    it("doesn't let a user end a stop that someone of a higher type has taken over in between", async () => {
       const { account } = tenants.users;
       const caller = { viewer: { ...account, tenancy: null }, actor: { who: account, address: 'local' } };
       const scope = { scope: 'account', id: tenants.account.id } as const;
       const { stop } = await stopDialing(direct.ports, caller, scope);
       const { stops } = direct.ports.stores;
       // Between the check whether the user may resume it, and the change.
-      const meanwhile = {
+      const takenOver = {
         ...stops,
         resume: async (...resumed: Parameters<typeof stops.resume>) => {
           await stopDialing(direct.ports, operator, scope);
           return stops.resume(...resumed);
         },
       };
-      const ports = { ...direct.ports, stores: { ...direct.ports.stores, stops: meanwhile } };
+      const ports = { ...direct.ports, stores: { ...direct.ports.stores, stops: takenOver } };
       const refused = await resumeDialing(ports, caller, stop.id).catch(({ message }: Problem) => message);
       expect(refused).to.contain('service staff');
       expect(await stops.list({ kind: 'all' })).to.have.length(1);

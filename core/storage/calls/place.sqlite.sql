@@ -1,8 +1,8 @@
 -- Places the calls of one batch. Requests with the same key, campaign and limits are one group, so that one lookup decides for all of them.
 --
 -- A call is placed only if all of this is true when the statement starts:
---   * The key exists: a revoked key has no row in api_keys (keys/revoke.sql deletes it), so the join finds nothing. It and its creator are active, it has access to the
---     campaign, and the process knew its current limits: isAllowed, in keys/authorization.ts.
+--   * The key exists: a revoked key has no row in api_keys (keys/revoke.sql deletes it), so the join finds nothing. It and its creator are
+--     active, it has access to the campaign, and the process knew its current limits: isAllowed, in keys/authorization.ts.
 --   * The process knew the current rules of the partner (rules_version).
 --   * The number isn't on the do-not-call list of the account or its partner. If the process knows that it isn't in the current version of
 --     the lists (unlisted_version), there's nothing to look up: a statement that sees a version also sees all of its entries. Both lists

@@ -69,7 +69,8 @@ export type Lane = {
 /**
  * Determines which statements share connections and queues: requests with a key, sign-ins, the dialer with housekeeping, the console's
  * lists and searches, and the rest of the console. This way, a key's statement never waits for anything that strangers or console users do,
- * except for its turn with SQLite's one writer, and revoking a key never waits for a search. A statement in `lists` that takes too long is interrupted.
+ * except for its turn with SQLite's one writer, and revoking a key never waits for a search. A statement in `lists` that takes too long is
+ * interrupted.
  */
 export type Lanes = Readonly<Record<'keys' | 'console' | 'lists' | 'sign-in' | 'background', Lane>>;
 

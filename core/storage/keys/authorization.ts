@@ -7,7 +7,8 @@ import type { Dialect, Row } from '../engine/database.ts';
  * takes effect in every process. No cache is involved.
  *
  * `r` is a request or group of the batch (`digest`, `campaign_id`, `at`, `limits_version`), `k` its key, `u` the key's creator as they are
- * now, `c` the campaign, and `a` the campaign's account. `at` is the time at which this process's domain handles the request, by its own clock. A revoked key is refused because it no longer has a row in `api_keys`.
+ * now, `c` the campaign, and `a` the campaign's account. `at` is the time at which this process's domain handles the request, by its own
+ * clock. A revoked key is refused because it no longer has a row in `api_keys`.
  */
 
 /** SQL: the key hasn't expired, and its creator isn't disabled. */

@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { limits } from '#contract/limits.ts';
 import { requestFunctions, type Send } from '../../../desktop/core-requests.ts';
 
 const ignore = () => undefined;
@@ -16,11 +15,6 @@ const wrongCode: Send = async ({ path, schema }) =>
   path === '/console/session' ? { ok: true, value: schema.parse(session) } : { ok: false, failure: { kind: 'session-ended' } };
 
 describe('a request of the console', () => {
-  it('says how long a search may be', async () => {
-    const result = await functions(none).request('listAllCalls', { search: 'x'.repeat(limits.search + 1) });
-    expect(result).to.have.nested.property('failure.detail', 'The search must be at most 200 characters. Shorten it.');
-  });
-
   it('says whether a key value has a wrong character, or the wrong length', async () => {
     for (const [length, message] of [
       [49, /^At least one character of this key value is wrong/],
