@@ -1,5 +1,4 @@
 import type { ChildProcess } from 'node:child_process';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { clockAhead } from '../support/core.ts';
@@ -21,16 +20,17 @@ async function queueCalls({ database, tenants, ledger }: Scene, count: number): 
   await insertCalls(direct, tenants, ids, { phone: somePhone() });
 }
 
-/** In ms, for what happens between a core's decision and the provider's code on a busy machine, apart from what can be measured. */
-const jitter = 20;
+/**
+ * In ms. A core that waited for the processor makes the calls after it look too early. Two cores that each kept their own pace would be
+ * early by half of the trial.
+ */
+const jitter = 1_000;
 
 /** Two cores keep one pace and one number of live calls, even if one of them is killed and replaced. */
 const paced: Attack['run'] = async (trial) => {
   const [perSecond, liveCalls, count] = isQuick ? [10, 4, 80] : [50, 4, 10_000];
   const clock = clockAhead();
   const environment = { DIALER_PER_SECOND: String(perSecond), DIALER_LIVE_CALLS: String(liveCalls), ...clock.environment };
-  const delays = monitorEventLoopDelay({ resolution: 5 });
-  delays.enable();
   const live = new Set<string>();
   const scene = await openScene(trial, { environment });
   const { ledger, provider } = scene;
@@ -59,13 +59,12 @@ const paced: Attack['run'] = async (trial) => {
   const seconds = (performance.now() - startedAt) / 1_000;
   clock.setAhead(2 * beyondLease);
   await waitForNone(scene, ['queued', 'dialing'], 60_000);
-  const slowest = delays.max / 1e6;
   ledger.note(
     `${provider.called()} of ${count} calls, ${(provider.called() / seconds).toFixed(1)} instead of ${perSecond} per second, at most ${most} live, ` +
-      `at most ${earliest.toFixed(1)} ms too early (the test itself was up to ${slowest.toFixed(1)} ms late)`,
+      `at most ${earliest.toFixed(1)} ms too early`,
   );
   if (most > liveCalls) ledger.fail(`${most} calls were live`);
-  if (earliest > jitter + slowest) ledger.fail(`calls left ${earliest} ms too early`);
+  if (earliest > jitter) ledger.fail(`calls left ${earliest} ms too early`);
   await scene.stopAndCompare();
 };
 

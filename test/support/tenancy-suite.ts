@@ -7,6 +7,7 @@ import type { DatabaseKind } from './databases.ts';
 import { ask, textAt } from './http.ts';
 import { openOnce } from './suites.ts';
 import { createKey, onDemand, placeCall, signIn } from './tenants.ts';
+import { until } from './until.ts';
 
 /** Opens a core before the tests of a suite, where each user is signed in and has a key, and each campaign has a call. */
 export function tenancySuite(kind: DatabaseKind) {
@@ -132,8 +133,13 @@ export function callingRules(kind: DatabaseKind) {
 
   const formatUrl = (what: string, scope: 'campaign' | 'account' | 'partner') =>
     `${harness.core.url}/console/${what}?scope=${scope}&id=${harness.tenants[scope].id}`;
-  const setHours = (rules: object[], scope: 'campaign' | 'account' | 'partner' = 'account') =>
-    ask('PUT', formatUrl('calling-hours', scope), { cookie, body: { rules } });
+  /** Waits until the calls held before are due, because otherwise calls that are placed next would be made due, too. */
+  const setHours = async (rules: object[], scope: 'campaign' | 'account' | 'partner' = 'account') => {
+    const answer = await ask('PUT', formatUrl('calling-hours', scope), { cookie, body: { rules } });
+    const changed = () => harness.direct.storage.database.write('protection_rules').whereNotNull('changed').first();
+    await until(async () => (await changed()) === undefined, 15_000);
+    return answer;
+  };
   const setNumbers = (rules: object, scope: 'account' | 'partner' = 'account') =>
     ask('PUT', formatUrl('numbers', scope), { cookie, body: rules });
   const place = (body: object = {}, phone = berlin) =>
