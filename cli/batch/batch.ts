@@ -1,7 +1,6 @@
 import { formatCount } from '#contract/text/count.ts';
 import { CallkeyError, errorCode } from '../client/errors.ts';
-import { filePolicy } from '../client/retries.ts';
-import { formatSpan } from '../client/span.ts';
+import { filePolicy, formatSpan } from '../client/retries.ts';
 import type { Connection, Context } from '../connection/context.ts';
 import { diskReason } from '../state/durable-file.ts';
 import { Interrupted, interruptOnSignals } from '../terminal/interrupt.ts';

@@ -5,7 +5,6 @@ import { problemCode } from '#contract/problems.ts';
 import { type Answer, errorDetails, readProblem } from './answer.ts';
 import { type ConnectionFailure, toConnectionFailure } from './connection-errors.ts';
 import { CallkeyError } from './errors.ts';
-import { formatSpan } from './span.ts';
 import type { RetryPolicy } from './types.ts';
 
 /** A user waits for a single call, so its delays add up to at most 8 s. A file must survive a core's restart, so it gets up to 56 s. */
@@ -92,4 +91,13 @@ export async function withRetries(
 export function backoff(attempt: number, random: number): number {
   const longest = Math.min(maxDelay, firstDelay * 2 ** (attempt - 1));
   return longest * (0.5 + random / 2);
+}
+
+/** Writes a time span, rounded up to minutes if it's a minute or more. */
+export function formatSpan(seconds: number): string {
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.ceil(seconds / 60);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = `${Math.floor(minutes / 60)} h`;
+  return minutes % 60 === 0 ? hours : `${hours} ${minutes % 60} min`;
 }
