@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { activitySchema } from '#contract/console/activity.ts';
+import { weekdays } from '#contract/protection/calling-hours.ts';
 import { numbersSchema } from '#contract/protection/protection.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, readCode } from '../support/http.ts';
@@ -57,11 +58,20 @@ describe('rules for calling', () => {
         await setNumbers({ countries: [], kinds: ['premium-rate'] });
         const closed = Array.from({ length: 22 }, (_, n) => ({ prefix: '', date: `2026-12-${n + 10}`, closed: true }));
         await setHours([{ prefix: '+49', days: ['mon', 'tue'], from: '09:00', to: '20:00' }, ...closed]);
+        const windows = Array.from({ length: 24 }, (_, n) => `${String(n).padStart(2, '0')}:30`);
+        await setHours(
+          weekdays.flatMap((day, n) =>
+            windows.slice(n, n + 12).map((from) => ({ prefix: '', days: [day], from, to: `${from.slice(0, 2)}:45` })),
+          ),
+        );
         await setHours([]);
         const { json } = await ask('GET', `${its.harness.core.url}/console/activity`, { cookie: its.cookie });
-        const [none, many = '', ...numbers] = activitySchema.parse(json).events.map(({ detail }) => detail);
+        const [none, tooMany, many, ...numbers] = activitySchema.parse(json).events.map(({ detail }) => detail);
         expect(none).to.equal('no rules of its own');
-        expect(many).to.match(/^\+49 mon, tue 09:00 to 20:00; all numbers 2026-12-10 closed; .*2026-12-28 closed; and 3 other rules$/);
+        expect(tooMany).to.equal('84 rules');
+        expect(many).to.match(
+          /^\+49: Monday and Tuesday 09:00–20:00; all other numbers: at any time\. Instead, on 2026-12-10: closed; .*; and 19 more dates$/,
+        );
         expect(numbers.slice(0, 2)).to.deep.equal([
           'countries: all; restricted kinds: premium-rate',
           'countries: DE, AT; restricted kinds: no setting of its own',

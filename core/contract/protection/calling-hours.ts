@@ -8,7 +8,8 @@ const maxHoursRules = 500;
 const maxDailyWindows = 12;
 
 const timeError = { error: 'Must be a time from 00:00 to 24:00, such as 09:00.' };
-const timeSchema = z.string().regex(/^(?:(?:[01]\d|2[0-3]):[0-5]\d|24:00)$/, timeError);
+const timeForm = /^(?:(?:[01]\d|2[0-3]):[0-5]\d|24:00)$/;
+const timeSchema = z.string().regex(timeForm, timeError);
 
 /**
  * One window, or one closed day, in the local time of the person who is called. Several rules make several windows. On a date that has a
@@ -59,4 +60,41 @@ function findExtraWindow(rules: readonly HoursRule[]): number {
       return count > maxDailyWindows;
     }),
   );
+}
+
+/** A part of a local day, in minutes since midnight: includes `from`, excludes `to`. */
+export type Window = { from: number; to: number };
+
+/**
+ * Returns the windows of a day that has these rules, earliest first. Merges those that overlap or follow each other, and omits what isn't a
+ * window, because someone may still be entering it.
+ */
+export function toWindows(rules: readonly HoursRule[]): Window[] {
+  if (rules.some(({ closed }) => closed)) return [];
+  const windows = rules
+    .map(({ from = '', to = '' }) => ({ from: toMinutes(from), to: toMinutes(to) }))
+    .filter(({ from, to }) => from < to)
+    .sort((a, b) => a.from - b.from);
+  const merged: Window[] = [];
+  for (const window of windows) {
+    const last = merged.at(-1);
+    if (last && window.from <= last.to) last.to = Math.max(last.to, window.to);
+    else merged.push(window);
+  }
+  return merged;
+}
+
+/** Whether a text is a time of day, as rules have it. */
+export function isTime(text: string): boolean {
+  return timeForm.test(text);
+}
+
+/** @returns NaN for a text that isn't a time */
+export function toMinutes(time: string): number {
+  return isTime(time) ? Number(time.slice(0, 2)) * 60 + Number(time.slice(3)) : Number.NaN;
+}
+
+export function formatMinutes(minutes: number): string {
+  const pad = (count: number) => String(count).padStart(2, '0');
+  return `${pad(Math.floor(minutes / 60))}:${pad(minutes % 60)}`;
 }

@@ -3,6 +3,6 @@ export function formatCount(count: number): string {
 }
 
 /** Formats a count with its noun: `1 line`, `2 lines`. */
-export function counted(count: number, noun: string): string {
-  return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`;
+export function counted(count: number, noun: string, plural = `${noun}s`): string {
+  return `${formatCount(count)} ${count === 1 ? noun : plural}`;
 }

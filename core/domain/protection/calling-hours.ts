@@ -1,5 +1,5 @@
 import { dayNumber, offsetAt } from '#contract/calendar.ts';
-import { type HoursRule, weekdays } from '#contract/protection/calling-hours.ts';
+import { type HoursRule, toWindows, type Window, weekdays } from '#contract/protection/calling-hours.ts';
 import { instant, type Millis, oneDay, oneMinute } from '../instant.ts';
 import { type PrefixTree, prefixTree } from './numbers.ts';
 
@@ -90,9 +90,6 @@ function findLocalWindow(schedule: Schedule, from: number, before: number): numb
   return null;
 }
 
-/** In minutes of the local day: includes `from`, excludes `to`. */
-type Window = { from: number; to: number };
-
 /** Returns the windows of a local day, earliest first. The day is counted from 1970-01-01. */
 type Schedule = (day: number) => readonly Window[];
 
@@ -146,15 +143,6 @@ function toSchedule(rules: readonly HoursRule[]): Schedule {
   );
   const dates = new Map(byDate.entries().map(([day, ofDate]) => [day, toWindows(ofDate)]));
   return (day) => dates.get(day) ?? week[toWeekday(day)] ?? [];
-}
-
-function toWindows(rules: readonly HoursRule[]): Window[] {
-  if (rules.some(({ closed }) => closed)) return [];
-  return rules.map(({ from = '', to = '' }) => ({ from: toMinutes(from), to: toMinutes(to) })).sort((a, b) => a.from - b.from);
-}
-
-function toMinutes(time: string): number {
-  return Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
 }
 
 /** Returns 0 for Monday to 6 for Sunday. 1970-01-01 was a Thursday. */

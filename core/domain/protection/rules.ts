@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { readPhone } from '#contract/calls/phone.ts';
 import type { AuditAction } from '#contract/console/activity.ts';
 import type { HoursRule } from '#contract/protection/calling-hours.ts';
+import { describeRules } from '#contract/protection/describe-hours.ts';
 import type { ContactLimits, Pace } from '#contract/protection/dialing.ts';
 import type { NumberRules } from '#contract/protection/numbers.ts';
 import type { CheckNumber, CheckReason, OptOutScope, ProtectionScope } from '#contract/protection/protection.ts';
@@ -177,16 +178,12 @@ async function setRules(
   ports.onRulesChanged();
 }
 
-/** The maximum number of rules that an audit event lists. A scope can have hundreds. */
-const maxDescribed = 20;
+/** Characters in an audit event's description of calling hours, because a week may have dozens of windows. */
+const maxDescription = 1_000;
 
 function describeHours(rules: readonly HoursRule[]): string {
-  const windows = rules.slice(0, maxDescribed).map(({ prefix, days, date, from, to }) => {
-    const numbers = prefix === '' ? 'all numbers' : prefix;
-    return `${numbers} ${date ?? days?.join(', ')} ${from === undefined ? 'closed' : `${from} to ${to}`}`;
-  });
-  const more = rules.length > maxDescribed ? [`and ${counted(rules.length - maxDescribed, 'other rule')}`] : [];
-  return rules.length === 0 ? 'no rules of its own' : [...windows, ...more].join('; ');
+  const text = rules.length === 0 ? 'no rules of its own' : describeRules(rules);
+  return text.length > maxDescription ? counted(rules.length, 'rule') : text;
 }
 
 function describeNumbers({ countries, kinds }: Partial<NumberRules>): string {

@@ -1,18 +1,8 @@
 import { DateTime } from 'luxon';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { plusDays } from '#contract/calendar.ts';
-import {
-  dayMinutes,
-  dayProblem,
-  formatMinutes,
-  isDay,
-  namedRanges,
-  parseDay,
-  parseTime,
-  type Range,
-  today,
-  toMinutes,
-} from '../state/days.ts';
+import { formatMinutes, toMinutes } from '#contract/protection/calling-hours.ts';
+import { dayMinutes, dayProblem, isDay, namedRanges, parseDay, parseTime, type Range, today } from '../state/days.ts';
 import { formatIsoDay, formatMonth } from '../state/format.ts';
 import { type FieldBinding, FilterSelect } from './form.tsx';
 import { Icon } from './icons.tsx';

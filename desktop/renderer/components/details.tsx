@@ -1,10 +1,11 @@
 import { type ComponentChildren, Fragment } from 'preact';
 import { useEffect, useLayoutEffect } from 'preact/hooks';
 import type { Failure } from '../../ipc.ts';
-import { type ActivityEvent, addressLabel, describeDetail, describeEvent } from '../state/activity.ts';
+import { type ActivityEvent, addressLabel, describeEvent } from '../state/activity.ts';
 import { linkTo } from '../state/addresses.ts';
 import { whisper } from '../state/announcement.ts';
 import { describeFailure, isNotFound } from '../state/failure-text.ts';
+import { formatDates } from '../state/format.ts';
 import { capitalized } from '../state/labels.ts';
 import { session } from '../state/session.ts';
 import { CopyButton } from './copy-button.tsx';
@@ -96,7 +97,7 @@ export function Events({ events, about }: { events: readonly ActivityEvent[]; ab
             <span>
               <bdi>{describeEvent(event, session.value?.viewer.id ?? '', about)}</bdi>
               {event.action === 'api-key.refused' && ` (${addressLabel(event.address)})`}
-              {event.detail !== undefined && <span class="caption">{capitalized(describeDetail(event.action, event.detail))}</span>}
+              {event.detail !== undefined && <span class="caption">{capitalized(formatDates(event.detail))}</span>}
             </span>
           </li>
         ))}

@@ -18,7 +18,6 @@ import {
   actorName,
   addressLabel,
   concernsOnlyActor,
-  describeDetail,
   describeEvent,
   describeSubject,
   findReplaced,
@@ -29,6 +28,7 @@ import {
 import { formatAddress } from '../state/addresses.ts';
 import { listDays, ownZone } from '../state/clock.ts';
 import { day, defineFilters, text } from '../state/filters.ts';
+import { formatDates } from '../state/format.ts';
 import { actionLabel, capitalized } from '../state/labels.ts';
 import { findById, mapped } from '../state/list.ts';
 import type { ScreenProps } from '../state/navigation.ts';
@@ -49,7 +49,7 @@ const columnsFor = (viewerId: string): EventColumn[] => [
             <bdi>{describeSubject(action, subject.name)}</bdi>
           </>
         )}
-        {detail !== undefined && <span class="faint"> ({describeDetail(action, detail)})</span>}
+        {detail !== undefined && <span class="faint"> ({formatDates(detail)})</span>}
       </Clip>
     ),
   },
@@ -225,7 +225,7 @@ function EventDetails({ event, session, onFilter, onClose }: EventDetailsProps) 
   const { view: listed } = useList({ key: `actor/${id}`, every: null, load: canFind ? findActor : null }).state.value;
   const replaces = replacesDetail(event);
   const { view: earlier } = useList({ key: `before/${id}`, every: null, load: replaces ? () => findBefore(event) : null }).state.value;
-  const showText = (term: string, shown: string): Fact => [term, <bdi key={term}>{capitalized(describeDetail(action, shown))}</bdi>];
+  const showText = (term: string, shown: string): Fact => [term, <bdi key={term}>{capitalized(formatDates(shown))}</bdi>];
   return (
     <Details title={describeEvent(event, session.viewer.id)} rowId={id} onClose={onClose}>
       <div class="row">

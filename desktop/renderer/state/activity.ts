@@ -1,7 +1,6 @@
 import { type ActivityFacetsView, type ActivityView, missingActorName, staffAddress } from '#contract/console/activity.ts';
-import { formatIsoDay, pluralize } from './format.ts';
+import { formatDates, pluralize } from './format.ts';
 import { actionLabel, listNouns } from './labels.ts';
-import { describeLoggedHours } from './protection.ts';
 
 export type ActivityEvent = ActivityView['events'][number];
 
@@ -37,16 +36,6 @@ export function describeSubject(action: string, name: string): string {
   const noun = listNouns[list];
   if (noun === undefined) return formatDates(name);
   return rows === undefined ? `${noun}s` : pluralize(Number(rows), noun);
-}
-
-/** Describes an event's detail: "+49: Monday to Friday 09:00–12:00; all other numbers: at any time". */
-export function describeDetail(action: string, detail: string): string {
-  return formatDates(action === 'calling-hours.changed' ? describeLoggedHours(detail) : detail);
-}
-
-/** Formats the dates in a text: "from 1 Oct 2026 to 31 Oct 2026". */
-function formatDates(detail: string): string {
-  return detail.replace(/\b\d{4}-\d{2}-\d{2}\b/g, formatIsoDay);
 }
 
 /** The actions whose events describe the new settings completely. So the previous event of the same kind describes the old ones. */

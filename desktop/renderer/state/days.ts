@@ -59,22 +59,6 @@ export function parseTime(text: string): string | null {
 
 export const dayMinutes = 24 * 60;
 
-/** Whether a text is a time of day, in the format in which times are sent to the core. */
-export function isTime(text: string): boolean {
-  return parseTime(text) === text;
-}
-
-/** @returns NaN for a text that isn't a time */
-export function toMinutes(time: string): number {
-  if (!isTime(time)) return Number.NaN;
-  return Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
-}
-
-export function formatMinutes(minutes: number): string {
-  const pad = (count: number) => String(count).padStart(2, '0');
-  return `${pad(Math.floor(minutes / 60))}:${pad(minutes % 60)}`;
-}
-
 /** @property from the first day @property to the last day. Both are empty for any day */
 export type Range = { from: string; to: string };
 

@@ -85,6 +85,11 @@ export function formatIsoDay(iso: string): string {
   return formatDay(DateTime.fromISO(iso, { zone: 'utc' }));
 }
 
+/** Formats the calendar days in a text from the API: "from 1 Oct 2026 to 31 Oct 2026". */
+export function formatDates(text: string): string {
+  return text.replace(/\b\d{4}-\d{2}-\d{2}\b/g, formatIsoDay);
+}
+
 /** Formats the month of a calendar day: "January 2027". */
 export function formatMonth(iso: string): string {
   return DateTime.fromISO(iso, { zone: 'utc' }).setLocale('en').toFormat('LLLL yyyy');

@@ -1,92 +1,13 @@
 import { DateTime } from 'luxon';
 import type { SessionView } from '#contract/console/session.ts';
-import { type HoursRule, hoursRuleSchema, type Weekday, weekdays } from '#contract/protection/calling-hours.ts';
+import { formatMinutes, type HoursRule, hoursRuleSchema, toMinutes } from '#contract/protection/calling-hours.ts';
+import { describePrefixes, describeRules, describeWeek, never, toWeeks } from '#contract/protection/describe-hours.ts';
 import type { ContactLimits, Pace, StopView } from '#contract/protection/dialing.ts';
 import { doNotCallReasonLabels } from '#contract/protection/do-not-call.ts';
 import { restrictedKindNames } from '#contract/protection/numbers.ts';
 import type { CheckedNumberView, CheckReason, ProtectionScope } from '#contract/protection/protection.ts';
-import { dayMinutes, formatMinutes, isDay, toMinutes } from './days.ts';
-import { formatDay, formatIsoDay, formatMinute, formatNumber, pluralize, shorten } from './format.ts';
-
-/** A part of a local day, in minutes since midnight. */
-export type Window = { from: number; to: number };
-
-/** The days of a week for all prefixes that have the same hours. */
-export type Week = { prefixes: string[]; days: readonly { day: Weekday; windows: Window[] }[] };
-
-export const dayLabels: Readonly<Record<Weekday, string>> = {
-  mon: 'Monday',
-  tue: 'Tuesday',
-  wed: 'Wednesday',
-  thu: 'Thursday',
-  fri: 'Friday',
-  sat: 'Saturday',
-  sun: 'Sunday',
-};
-
-/** Groups weekly rules into weeks, shortest prefixes first. */
-export function toWeeks(rules: readonly HoursRule[]): Week[] {
-  const byPrefix = Map.groupBy(
-    rules.filter(({ days }) => days),
-    ({ prefix }) => prefix,
-  );
-  const weeks = byPrefix.entries().map(([prefix, prefixRules]) => ({ prefix, days: toDays(prefixRules) }));
-  const byHours = Map.groupBy(weeks, ({ days }) => JSON.stringify(days));
-  return [...byHours.values()]
-    .map((group) => ({ prefixes: group.map(({ prefix }) => prefix).sort(), days: group[0]?.days ?? [] }))
-    .sort((a, b) => (a.prefixes[0] ?? '').length - (b.prefixes[0] ?? '').length);
-}
-
-function toDays(rules: readonly HoursRule[]): Week['days'] {
-  return weekdays.map((day) => {
-    const dayRules = rules.filter(({ days }) => days?.includes(day));
-    return { day, windows: dayRules.some(({ closed }) => closed) ? [] : mergeWindows(dayRules) };
-  });
-}
-
-/** Merges windows that overlap or follow each other. Omits what isn't a window, because someone may still be entering it. */
-function mergeWindows(rules: readonly HoursRule[]): Window[] {
-  const windows = rules
-    .map(({ from = '', to = '' }) => ({ from: toMinutes(from), to: toMinutes(to) }))
-    .filter(({ from, to }) => from < to)
-    .sort((a, b) => a.from - b.from);
-  const merged: Window[] = [];
-  for (const window of windows) {
-    const last = merged.at(-1);
-    if (last && window.from <= last.to) last.to = Math.max(last.to, window.to);
-    else merged.push(window);
-  }
-  return merged;
-}
-
-/** Describes windows: "09:00–13:00, 14:00–20:00". */
-export function formatWindows(windows: readonly Window[]): string {
-  if (windows.length === 0) return 'Closed';
-  return windows.map(({ from, to }) => `${formatMinutes(from)}–${formatMinutes(to)}`).join(', ');
-}
-
-const shownPrefixes = 6;
-
-/** Describes the numbers of a week: "Numbers that start with +1239, +1305 and 36 more". */
-export function describePrefixes(prefixes: readonly string[], hasOthers: boolean): string {
-  if (prefixes.includes('')) return hasOthers ? 'All other numbers' : 'All numbers';
-  const shown = prefixes.slice(0, shownPrefixes).join(', ');
-  const more = prefixes.length - shownPrefixes;
-  return `Numbers that start with ${shown}${more > 0 ? ` and ${pluralize(more, 'more prefix', 'more prefixes')}` : ''}`;
-}
-
-/** Describes the rules for dates, earliest first: "25 Dec 2026: closed". */
-export function describeDates(rules: readonly HoursRule[]): { date: string; text: string }[] {
-  const byDate = Map.groupBy(
-    rules.filter(({ date }) => date !== undefined),
-    ({ date, prefix }) => `${date} ${prefix}`,
-  );
-  return [...byDate.entries()].sort().map(([key, dateRules]) => {
-    const [date = '', prefix = ''] = key.split(' ');
-    const windows = dateRules.some(({ closed }) => closed) ? [] : mergeWindows(dateRules);
-    return { date: formatIsoDay(date), text: `${formatWindows(windows)}${prefix === '' ? '' : `, for ${prefix}`}` };
-  });
-}
+import { dayMinutes, isDay } from './days.ts';
+import { formatDates, formatDay, formatMinute, formatNumber, pluralize, shorten } from './format.ts';
 
 /** Whether a text can be the beginning of a number, or is empty for all numbers. */
 export function isPrefix(text: string): boolean {
@@ -104,77 +25,10 @@ export function distinctRules(rules: readonly HoursRule[]): HoursRule[] {
   return rules.filter((rule, index) => keys.indexOf(toRuleKey(rule)) === index);
 }
 
-/**
- * Says in one sentence when people may be called: "+49: Monday to Friday 09:00–12:00 and 13:00–18:00; all other numbers: at any time.". The
- * core applies the rules with the longest matching prefix, and none to a number that no rule matches.
- */
+/** Says when people may be called, whatever has been entered so far: a date that's still being typed says nothing yet. */
 export function summarizeHours(rules: readonly HoursRule[]): string {
-  return `${describeRules(rules)}. Times are in the time zone of the person being called.`;
-}
-
-/** Describes rules as the audit log lists them: "+49 mon, tue 09:00 to 12:00; and 2 other rules". Returns what it can't read unchanged. */
-export function describeLoggedHours(detail: string): string {
-  const [, listed = '', more = ''] = /^(.*?)(; and \S+ other rules?)?$/.exec(detail) ?? [];
-  const rules = listed.split('; ').map(readLoggedRule);
-  const isRead = rules.every((rule) => rule !== null);
-  return isRead ? `${describeRules(rules, more === '')}${more}` : detail;
-}
-
-function readLoggedRule(text: string): HoursRule | null {
-  const [, numbers = '', when = '', from, to] = /^(all numbers|\+\d+) (\S.*) (?:closed|(\S+) to (\S+))$/.exec(text) ?? [];
-  const prefix = numbers === 'all numbers' ? '' : numbers;
-  const day = isDay(when) ? { date: when } : { days: when.split(', ') };
-  const read = hoursRuleSchema.safeParse({ prefix, ...day, ...(from === undefined ? { closed: true } : { from, to }) });
-  return read.success ? read.data : null;
-}
-
-/** @param isWhole whether these are all rules, so that other numbers have none */
-function describeRules(rules: readonly HoursRule[], isWhole = true): string {
-  const weeks = toWeeks(rules).toReversed();
-  const ofWeeks = weeks.map(
-    ({ prefixes, days }) =>
-      `${describePrefixes(prefixes, weeks.length > 1).replace(/^Numbers that start with /, '')}: ${describeWeek(days)}`,
-  );
-  const isOpen = isWhole && !weeks.some(({ prefixes }) => prefixes.includes(''));
-  const others = isOpen ? [`${weeks.length === 0 ? 'All' : 'All other'} numbers: at any time`] : [];
-  const parts = [...ofWeeks, ...others].map((part, index) => (index === 0 ? part : part.charAt(0).toLowerCase() + part.slice(1)));
-  // A date that's still being entered says nothing yet.
-  const dates = describeDates(rules.filter(({ date }) => date === undefined || isDay(date)));
-  const more = dates.length > shownDates ? `; and ${pluralize(dates.length - shownDates, 'more date')}` : '';
-  const onDates =
-    dates.length === 0
-      ? ''
-      : `Instead, on ${dates
-          .slice(0, shownDates)
-          .map(({ date, text }) => `${date}: ${text.toLowerCase()}`)
-          .join('; ')}${more}`;
-  return [parts.join('; '), onDates].filter((text) => text !== '').join('. ');
-}
-
-const shownDates = 3;
-
-const never = 'never';
-
-/** Describes the hours of a week: "Monday to Friday 09:00–12:00 and 13:00–18:00, Saturday 10:00–14:00". */
-function describeWeek(days: Week['days']): string {
-  const open = Map.groupBy(
-    days.filter(({ windows }) => windows.length > 0),
-    ({ windows }) => inWords(windows.map((window) => formatWindows([window]))),
-  );
-  return open.size === 0 ? never : Array.from(open, ([hours, same]) => `${describeDays(same.map(({ day }) => day))} ${hours}`).join(', ');
-}
-
-/** Names days of a week: "Monday to Friday", "Monday and Wednesday". */
-function describeDays(days: readonly Weekday[]): string {
-  const names = days.map((day) => dayLabels[day]);
-  const inRow = weekdays.slice(weekdays.indexOf(days[0] ?? 'mon')).slice(0, days.length);
-  if (days.length === weekdays.length) return 'every day';
-  return days.length > 2 && inRow.join() === days.join() ? `${names[0]} to ${names.at(-1)}` : inWords(names);
-}
-
-/** Joins texts: "a, b and c". */
-function inWords(texts: readonly string[]): string {
-  return texts.join(', ').replace(/, ([^,]*)$/, ' and $1');
+  const text = describeRules(rules.filter(({ date }) => date === undefined || isDay(date)));
+  return `${formatDates(text)}. Times are in the time zone of the person being called.`;
 }
 
 /** Suggests the next hours for the same numbers and days: as long as the last ones, an hour later. If the day is too short, repeats them. */

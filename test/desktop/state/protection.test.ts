@@ -6,18 +6,13 @@ import type { CheckedNumberView } from '#contract/protection/protection.ts';
 import { describeHeld, describeState } from '../../../desktop/renderer/state/calls.ts';
 import { addChecked, describeAdded, readFile, readNumbers } from '../../../desktop/renderer/state/pasted-numbers.ts';
 import {
-  describeDates,
   describeHours,
-  describeLoggedHours,
-  describePrefixes,
   describeReasons,
   describeWaiting,
   distinctRules,
   formatForPerson,
-  formatWindows,
   nextWindow,
   summarizeHours,
-  toWeeks,
 } from '../../../desktop/renderer/state/protection.ts';
 
 const workdays = ['mon', 'tue', 'wed', 'thu', 'fri'] as const;
@@ -28,62 +23,13 @@ const rule = (prefix: string, from: string, to: string, days: readonly Weekday[]
   to,
 });
 
-describe('a week of calling hours', () => {
-  const formatHours = (rules: HoursRule[], day: number) => toWeeks(rules).map(({ days }) => formatWindows(days[day]?.windows ?? []));
-
-  it('shows the windows of each day, and closed days', () => {
-    const rules = [rule('', '14:00', '20:00'), rule('', '10:00', '13:00')];
-    expect(formatHours(rules, 0)).to.deep.equal(['10:00–13:00, 14:00–20:00']);
-    expect(formatHours(rules, 6)).to.deep.equal(['Closed']);
+describe('calling hours', () => {
+  it('are summarized without the dates that are still being typed', () => {
+    const closed = ['2026-12-25', '2026-12'].map((date): HoursRule => ({ prefix: '', date, closed: true }));
+    expect(summarizeHours(closed)).to.equal(
+      'All numbers: at any time. Instead, on 25 Dec 2026: closed. Times are in the time zone of the person being called.',
+    );
   });
-
-  it('joins windows that overlap or follow each other', () => {
-    expect(formatHours([rule('', '09:00', '12:00'), rule('', '12:00', '15:00'), rule('', '14:00', '24:00')], 0)).to.deep.equal([
-      '09:00–24:00',
-    ]);
-  });
-
-  it('lists the rules without a prefix first, and groups prefixes that have the same hours', () => {
-    const weeks = toWeeks([
-      rule('+1305', '08:00', '20:00'),
-      rule('+1', '08:00', '21:00'),
-      rule('+1239', '08:00', '20:00'),
-      rule('', '09:00', '20:00'),
-    ]);
-    expect(weeks.map(({ prefixes }) => describePrefixes(prefixes, true))).to.deep.equal([
-      'All other numbers',
-      'Numbers that start with +1',
-      'Numbers that start with +1239, +1305',
-    ]);
-  });
-
-  it('lists dates in order', () => {
-    const dates = describeDates([
-      { prefix: '', date: '2027-01-01', closed: true },
-      { prefix: '+49', date: '2026-12-24', from: '09:00', to: '12:00' },
-    ]);
-    expect(dates.map(({ date, text }) => `${date}: ${text}`)).to.deep.equal(['24 Dec 2026: 09:00–12:00, for +49', '1 Jan 2027: Closed']);
-  });
-
-  for (const [rules, sentence] of [
-    [
-      [rule('+49', '09:00', '12:00'), rule('+49', '13:00', '18:00')],
-      '+49: Monday to Friday 09:00–12:00 and 13:00–18:00; all other numbers: at any time.',
-    ],
-    [
-      [rule('', '09:00', '20:00'), rule('+1', '08:00', '21:00'), { prefix: '', days: ['sat'], from: '10:00', to: '14:00' }],
-      '+1: Monday to Friday 08:00–21:00; all other numbers: Monday to Friday 09:00–20:00, Saturday 10:00–14:00.',
-    ],
-    [[{ prefix: '+49', date: '2026-12-25', closed: true }], 'All numbers: at any time. Instead, on 25 Dec 2026: closed, for +49.'],
-    [[{ prefix: '', days: ['mon', 'wed'], closed: true }], 'All numbers: never.'],
-    [[], 'All numbers: at any time.'],
-    [[rule('', 'xx', '10:00'), rule('', '', '10:00'), rule('', '14:00', '10:00')], 'All numbers: never.'],
-    [[rule('', '14:00', '10:00'), rule('', '15:00', '18:00')], 'All numbers: Monday to Friday 15:00–18:00.'],
-  ] as [HoursRule[], string][]) {
-    it(`are summarized as “${sentence}”`, () => {
-      expect(summarizeHours(rules)).to.equal(`${sentence} Times are in the time zone of the person being called.`);
-    });
-  }
 
   it('say each rule once', () => {
     const closed: HoursRule = { prefix: '', date: '2026-12-25', closed: true };
@@ -91,16 +37,6 @@ describe('a week of calling hours', () => {
     const rules = [rule('+49', '09:00', '12:00'), closed, rule('+49', '13:00', '18:00'), rule('+49', '09:00', '12:00'), sameClosed];
     expect(distinctRules(rules)).to.deep.equal(rules.slice(0, 3));
   });
-
-  for (const [detail, text] of [
-    ['+49 mon, tue, wed 09:00 to 12:00', '+49: Monday to Wednesday 09:00–12:00; all other numbers: at any time'],
-    ['all numbers mon, sat closed; all numbers 2026-12-25 closed', 'All numbers: never. Instead, on 25 Dec 2026: closed'],
-    ['+49 sun 09:00 to 24:00; and 480 other rules', '+49: Sunday 09:00–24:00; and 480 other rules'],
-    ['no rules of its own', 'no rules of its own'],
-    ['+49 someday 09:00 to 12:00', '+49 someday 09:00 to 12:00'],
-  ] as const) {
-    it(`are described as “${text}” if the activity contains “${detail}”`, () => expect(describeLoggedHours(detail)).to.equal(text));
-  }
 
   it('are continued after a break of an hour, if the day is long enough', () => {
     expect(nextWindow(rule('+49', '09:00', '12:00'))).to.deep.equal(rule('+49', '13:00', '16:00'));

@@ -1,5 +1,6 @@
 import { useId, useState } from 'preact/hooks';
-import { type HoursRule, hoursRulesSchema, type Weekday, weekdays } from '#contract/protection/calling-hours.ts';
+import { type HoursRule, hoursRulesSchema, isTime, type Weekday, type Window, weekdays } from '#contract/protection/calling-hours.ts';
+import { dayLabels, describeDates, describePrefixes, formatWindows, toWeeks, type Week } from '#contract/protection/describe-hours.ts';
 import type { CallingHoursView } from '#contract/protection/protection.ts';
 import { parseJson } from '#contract/text/json.ts';
 import { DayInput, TimeInput } from '../../components/dates.tsx';
@@ -9,24 +10,11 @@ import { Icon } from '../../components/icons.tsx';
 import { Empty, useList } from '../../components/list.tsx';
 import { ListPage } from '../../components/page.tsx';
 import { announce } from '../../state/announcement.ts';
-import { dayMinutes, dayProblem, isDay, isTime, today } from '../../state/days.ts';
+import { dayMinutes, dayProblem, isDay, today } from '../../state/days.ts';
 import { isConflict, lookUpChange } from '../../state/failure-text.ts';
+import { formatIsoDay } from '../../state/format.ts';
 import type { List } from '../../state/list.ts';
-import {
-  dayLabels,
-  describeDates,
-  describePrefixes,
-  distinctRules,
-  formatWindows,
-  isPrefix,
-  nextWindow,
-  summarizeHours,
-  type Tenancy,
-  toRuleKey,
-  toWeeks,
-  type Week,
-  type Window,
-} from '../../state/protection.ts';
+import { distinctRules, isPrefix, nextWindow, summarizeHours, type Tenancy, toRuleKey } from '../../state/protection.ts';
 import { chosenTenancy, Outdated, RulesHead, saveRules, type TabProps, withName } from './tenancy.tsx';
 
 export function CallingHours({ title, own, canChange, filters, onChange, tabs, actions }: TabProps) {
@@ -108,7 +96,7 @@ function Hours({ rules }: { rules: readonly HoursRule[] }) {
       {dates.length > 0 && (
         <section>
           <h2>On these dates</h2>
-          <Facts facts={dates.map(({ date, text }) => [date, text])} />
+          <Facts facts={dates.map(({ date, text }) => [formatIsoDay(date), text])} />
         </section>
       )}
     </div>
