@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { enableCompileCache } from 'node:module';
 import { isatty } from 'node:tty';
 import { fileURLToPath } from 'node:url';
-import { adminCommand, suggestAdmin, version } from './program.ts';
+import { adminCommand, version } from './program.ts';
 import type { Core } from './server/core.ts';
+import type { Config } from './server/start/config.ts';
 
 const usage = `Usage: callkey-core [--health | --version | --help]
 
@@ -89,7 +90,7 @@ if (compileCache !== null) enableCompileCache(compileCache);
 for (const unused of ['WebSocket', 'CloseEvent', 'MessageEvent']) Reflect.deleteProperty(process.getBuiltinModule('node:http'), unused);
 const { describeOutdatedNode } = await import('#contract/node-release.ts');
 const { restoreTlsChecks, tlsChecksWarning } = await import('#contract/tls-checks.ts');
-const { ConfigError, readConfig } = await import('./server/start/config.ts');
+const { ConfigError, readConfig, suggestAdmin } = await import('./server/start/config.ts');
 const { startCore } = await import('./server/core.ts');
 const { oneTimePasswordNote } = await import('./domain/directory/users.ts');
 const { createLog } = await import('./server/start/log.ts');
@@ -170,7 +171,7 @@ async function main(): Promise<void> {
   if (stoppingSince === undefined) notifyServiceManager('READY', log);
   const consoleUrl = core.servesConsole ? browserUrl(core.url) : null;
   if (consoleUrl !== null) log.info(`To use the console, open ${consoleUrl} in a browser`);
-  if (core.firstUser) say(welcome(core.firstUser, consoleUrl));
+  if (core.firstUser) say(welcome(core.firstUser, consoleUrl, config));
 }
 
 /** Replaces the address that stands for all addresses of the machine, because browsers can't open it. */
@@ -178,7 +179,7 @@ function browserUrl(url: string): string {
   return url.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, '//localhost');
 }
 
-function welcome({ email, password }: NonNullable<Core['firstUser']>, consoleUrl: string | null): string {
+function welcome({ email, password }: NonNullable<Core['firstUser']>, consoleUrl: string | null, { database }: Config): string {
   const where = consoleUrl === null ? 'Sign in with it' : `Open ${consoleUrl} in a browser, sign in with it,`;
   return `
 This database had no users, so the core created a staff user:
@@ -188,7 +189,7 @@ This database had no users, so the core created a staff user:
 
 ${oneTimePasswordNote}
 ${where} and choose a new password.
-Lost it? ${suggestAdmin(process.env['DATABASE_URL'], process.platform === 'win32', 'user', 'password', email)}
+Lost it? ${suggestAdmin(database, ['user', 'password', email])}
 `;
 }
 

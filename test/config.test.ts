@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { adminCommand, suggestAdmin } from '../core/program.ts';
-import { ConfigError, readConfig, readDatabaseLocation } from '../core/server/start/config.ts';
+import { adminCommand } from '../core/program.ts';
+import { ConfigError, readConfig, readDatabaseLocation, suggestAdmin } from '../core/server/start/config.ts';
 import { freshDirectory } from './support/databases.ts';
 import { signingSecret } from './support/provider.ts';
 
@@ -260,11 +260,12 @@ describe("a provider's configuration", () => {
 });
 
 describe('a suggested admin command', () => {
-  const suggest = (url?: string, isWindows = false) => suggestAdmin(url, isWindows, 'user', 'password', 'admin@localhost');
+  const suggest = (url?: string, isWindows = false) =>
+    suggestAdmin(readDatabaseLocation({ DATABASE_URL: url }), ['user', 'password', 'admin@localhost'], isWindows);
   const command = `${adminCommand} user password admin@localhost`;
 
   it('acts on the database that DATABASE_URL names', () => {
-    expect(suggest()).to.equal(`Run ${command}`);
+    for (const url of [undefined, 'sqlite:data/callkey.db']) expect(suggest(url)).to.equal(`Run ${command}`);
     expect(suggest('sqlite:/srv/calls 1.db')).to.equal(`Run DATABASE_URL='sqlite:/srv/calls 1.db' ${command}`);
     expect(suggest('sqlite:C:/calls.db', true)).to.equal(`With the same DATABASE_URL, run ${command}`);
   });

@@ -28,11 +28,9 @@ import { openIdentityProvider } from './identity-provider.ts';
 import { createMetrics } from './metrics.ts';
 import { recordRefusals } from './recorded-refusals.ts';
 import { createSecretBox } from './sealed-secrets.ts';
-import type { Config, Tls } from './start/config.ts';
+import { type Config, suggestAdmin, type Tls } from './start/config.ts';
 import { toDatabaseError } from './start/start-errors.ts';
 import { countOpenFiles } from './start/system.ts';
-
-const noUsersWarning = `there are no users, so no one can sign in: create one with ${adminCommand} user create EMAIL --name NAME --type staff`;
 
 const plainHttpWarning =
   'plain HTTP on a non-loopback address: API keys and passwords can be read on the network. Set TLS_CERT_FILE and TLS_KEY_FILE, or allow only a TLS proxy to reach this port';
@@ -161,7 +159,10 @@ export async function startCore(
     if (neighbors.length > 0) log.warn({ neighbors }, newDatabaseWarning);
     // Create the user last, because if the start failed after this, the one-time password would be lost.
     const firstUser = isNew ? await createFirstUser(ports) : null;
-    if (isNew && !config.passwordSignIn) log.warn(noUsersWarning);
+    if (isNew && !config.passwordSignIn)
+      log.warn(
+        `there are no users, so no one can sign in. ${suggestAdmin(config.database, ['user', 'create', 'EMAIL', '--name', 'NAME', '--type', 'staff'])}`,
+      );
     const housekeeping = startHousekeeping(ports, config.retentionDays, clockWatch, log);
     signals.on('do-not-call added', housekeeping.blockDoNotCall).on('rules changed', housekeeping.makeHeldDue);
     signals.on('calls left', housekeeping.cancelCallsLeft);

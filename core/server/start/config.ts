@@ -2,11 +2,13 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { closeSync, openSync, readSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { createSecureContext } from 'node:tls';
+import { isDeepStrictEqual } from 'node:util';
 import proxyAddress from 'proxy-addr';
 import { z } from 'zod';
 import { isSigningSecret } from '#contract/calls/signature.ts';
 import type { Pace } from '#contract/protection/dialing.ts';
 import { isLoopback, readServerAddress } from '#contract/server-address.ts';
+import { shellWord } from '#contract/text/shell.ts';
 import { lineSchema } from '#contract/text/text.ts';
 import type { RetentionDays } from '../../domain/model.ts';
 import { adminCommand } from '../../program.ts';
@@ -69,9 +71,11 @@ export const defaultRetention: RetentionDays = { contacts: 90, auditEvents: null
 
 const maxActiveKeys = wholeNumber(1, 1_000_000).default(1_000);
 
+const defaultDatabase = 'sqlite:./data/callkey.db';
+
 const databaseUrl = z
   .string()
-  .default('sqlite:./data/callkey.db')
+  .default(defaultDatabase)
   .transform((url, context) => {
     try {
       return parseDatabaseUrl(url);
@@ -212,6 +216,17 @@ export function readMaxActiveKeys(environment: Readonly<Record<string, string | 
 /** Reads only DATABASE_URL, for `admin`. @throws ConfigError */
 export function readDatabaseLocation(environment: Readonly<Record<string, string | undefined>>): DatabaseLocation {
   return parse(z.object({ DATABASE_URL: databaseUrl }), environment).DATABASE_URL;
+}
+
+/**
+ * Starts a sentence with the admin command for the database in use, even if DATABASE_URL was set only for one command. The address of a
+ * PostgreSQL server may contain a password, so it isn't repeated.
+ */
+export function suggestAdmin(database: DatabaseLocation, words: readonly string[], isWindows = process.platform === 'win32'): string {
+  const command = [adminCommand, ...words.map((word) => shellWord(word, isWindows))].join(' ');
+  if (isDeepStrictEqual(database, parseDatabaseUrl(defaultDatabase))) return `Run ${command}`;
+  if (database.kind === 'postgres' || isWindows) return `With the same DATABASE_URL, run ${command}`;
+  return `Run DATABASE_URL=${shellWord(`sqlite:${database.filename}`)} ${command}`;
 }
 
 /** Returns the address of this machine's management listener; null if it's off. @throws ConfigError */
