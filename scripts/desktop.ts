@@ -1,13 +1,12 @@
 // Builds and starts the console: `npm run desktop`. If the console can't start, this script says why in one sentence.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { electronFile, electronPackage } from './support/electron-runtime.ts';
 
 const root = join(import.meta.dirname, '..');
-const { resolve } = createRequire(import.meta.url);
 const { ELECTRON_OVERRIDE_DIST_PATH } = process.env;
 
 function fail(sentence: string): never {
@@ -17,23 +16,19 @@ function fail(sentence: string): never {
 
 /** Returns the path of Electron's runtime, and downloads it at the first start. */
 function runtime(): string {
-  const installed = dirname(resolve('electron/package.json'));
-  const pathFile = join(installed, 'path.txt');
-  const file = () =>
-    join(ELECTRON_OVERRIDE_DIST_PATH ?? join(installed, 'dist'), existsSync(pathFile) ? readFileSync(pathFile, 'utf8') : 'electron');
-  if (existsSync(file())) return file();
+  if (existsSync(electronFile())) return electronFile();
   if (ELECTRON_OVERRIDE_DIST_PATH !== undefined)
     fail(
       `${ELECTRON_OVERRIDE_DIST_PATH} contains no Electron runtime. Set ELECTRON_OVERRIDE_DIST_PATH to a folder that does, or unset it.`,
     );
   process.stderr.write('Downloading the Electron runtime (only this time)…\n');
-  const { status, stderr } = spawnSync(process.execPath, [join(installed, 'install.js')], { encoding: 'utf8' });
+  const { status, stderr } = spawnSync(process.execPath, [join(electronPackage, 'install.js')], { encoding: 'utf8' });
   const [reason = ''] = /^\w*Error: .*/m.exec(stderr) ?? [];
   if (status !== 0)
     fail(
       `Couldn’t download the Electron runtime (${reason}). Check the network, or set ELECTRON_OVERRIDE_DIST_PATH to a folder that contains it.`,
     );
-  return file();
+  return electronFile();
 }
 
 async function start(electron: string): Promise<never> {
@@ -56,7 +51,7 @@ async function start(electron: string): Promise<never> {
 if (process.platform === 'linux' && process.getuid?.() === 0)
   fail('The console doesn’t start as root, because Electron’s sandbox doesn’t work for root. Start it as another user.');
 const electron = runtime();
-const vite = join(dirname(resolve('electron-vite/package.json')), 'bin/electron-vite.js');
+const vite = join(root, 'node_modules/electron-vite/bin/electron-vite.js');
 const built = spawnSync(process.execPath, [vite, 'build', '--config', 'desktop/electron.vite.config.ts', '--logLevel', 'warn'], {
   cwd: root,
   stdio: 'inherit',

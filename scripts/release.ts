@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { root, rootPackage, run } from './pack.ts';
-import { displayEnvironment } from './support/display.ts';
+import { displayEnvironment, electronFolder, electronVersion, rootArgs } from './support/electron-runtime.ts';
 import { startServerProcess, track } from './support/server-process.ts';
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { dry: { type: 'boolean', default: false } } });
@@ -94,11 +94,8 @@ const parts: Readonly<Record<string, () => string | Promise<string>>> = {
 
   async desktop() {
     run('npm', ['run', '--silent', 'build:desktop']);
-    const { ELECTRON_OVERRIDE_DIST_PATH: runtime } = process.env;
-    const own =
-      runtime === undefined
-        ? []
-        : [`-c.electronDist=${runtime}`, `-c.electronVersion=${readFileSync(join(runtime, 'version'), 'utf8').trim().replace(/^v/, '')}`];
+    const hasOwn = process.env['ELECTRON_OVERRIDE_DIST_PATH'] !== undefined;
+    const own = hasOwn ? [`-c.electronDist=${electronFolder}`, `-c.electronVersion=${electronVersion()}`] : [];
     // The workflow sets a secret that no one has stored to an empty text, which electron-builder reads as the path of a certificate.
     const env = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ''));
     const pack = (...args: string[]) => {
@@ -150,11 +147,10 @@ const parts: Readonly<Record<string, () => string | Promise<string>>> = {
 async function startApp(program: string, ...args: string[]): Promise<void> {
   const folder = mkdtempSync(join(work, 'app-'));
   const changes = watch(folder);
-  const sandbox = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
   const { ELECTRON_RUN_AS_NODE, ...inherited } = process.env;
   const env = { ...inherited, ...(await displayEnvironment()) };
   const start = () => {
-    const child = spawn(program, [...args, ...sandbox, `--user-data-dir=${folder}`], { env, stdio: 'ignore' });
+    const child = spawn(program, [...args, ...rootArgs, `--user-data-dir=${folder}`], { env, stdio: 'ignore' });
     return { child, ended: track(child) };
   };
   const first = start();

@@ -15,7 +15,7 @@ import { sharedPostgres } from '../scripts/support/postgres.ts';
 import { cleanUp } from './support/clean-up.ts';
 import { bareEnvironment } from './support/commands.ts';
 import { memoryFolder } from './support/databases.ts';
-import { whyNoElectron } from './support/electron-runtime.ts';
+import { whyNoElectron } from './support/suites.ts';
 import { makeTemplates } from './support/tenants.ts';
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
@@ -78,7 +78,7 @@ function guessSeconds(file: string): number {
   return (text.length / 1_000) * (/describe(?:Desktop|Browser)\(/.test(text) ? 2 : 1);
 }
 const expectedSeconds = (file: string) => (isSkipped(file) ? 0 : (seconds[file] ?? guessSeconds(file)));
-const hasElectron = whyNoElectron === undefined;
+const hasElectron = whyNoElectron() === undefined;
 const isSkipped = (file: string) => !hasElectron && readFileSync(file, 'utf8').includes('describeDesktop(');
 
 /**

@@ -6,10 +6,10 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { computeSpread } from '../../scripts/bench/spread.ts';
+import { electronFile } from '../../scripts/support/electron-runtime.ts';
 import { cleanUp } from '../support/clean-up.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { buildConsole, consoleArgs, consoleEnvironment } from '../support/electron.ts';
-import { electronFile } from '../support/electron-runtime.ts';
 import { type Marks, stages } from './first-paint-marks.ts';
 
 const goalMs = 1_000;
@@ -19,7 +19,7 @@ const [starts = '10'] = process.argv.slice(2);
 /** @returns the milliseconds from the start of the process to each stage */
 async function start(userData: string, env: Record<string, string>): Promise<Marks> {
   const from = Date.now();
-  const child = spawn(electronFile, consoleArgs(userData, ['--require', probe]), { env, stdio: ['ignore', 'pipe', 'ignore'] });
+  const child = spawn(electronFile(), consoleArgs(userData, ['--require', probe]), { env, stdio: ['ignore', 'pipe', 'ignore'] });
   const [output] = await Promise.all([text(child.stdout), once(child, 'exit')]);
   const line = output.split('\n').find((each) => each.startsWith('{')) ?? '';
   const marks = JSON.parse(line) as Marks;

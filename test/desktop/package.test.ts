@@ -8,9 +8,9 @@ import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { FuseState, FuseV1Options, getCurrentFuseWire } from '@electron/fuses';
 import { expect } from 'chai';
+import { electronFolder, electronVersion, rootArgs } from '../../scripts/support/electron-runtime.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { consoleEnvironment, describeDesktop, watchOver } from '../support/electron.ts';
-import { electronFolder, electronVersion, rootArgs } from '../support/electron-runtime.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { commands } from '../../desktop/ipc.ts';
 import { screens, shortcutAt, showCommand } from '../../desktop/screens.ts';
+import { electronFile } from '../../scripts/support/electron-runtime.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { consoleArgs, consoleEnvironment, describeDesktop, launchConsole, type RunningConsole, watchOver } from '../support/electron.ts';
-import { electronFile } from '../support/electron-runtime.ts';
 import { openOnce } from '../support/suites.ts';
 import { until } from '../support/until.ts';
 
@@ -228,7 +228,7 @@ describeDesktop('a second instance', () => {
       Object.assign(globalThis, { shown: new Promise<void>((resolve) => window?.once('show', () => resolve())) });
     });
     const second = watchOver(
-      spawn(electronFile, consoleArgs(running.userData), { env: await consoleEnvironment(), stdio: 'ignore', detached: true }),
+      spawn(electronFile(), consoleArgs(running.userData), { env: await consoleEnvironment(), stdio: 'ignore', detached: true }),
     );
     expect(await ended(second)).to.deep.equal([0, null]);
     await running.app.evaluate(() => (globalThis as unknown as { shown: Promise<void> }).shown);

@@ -7,16 +7,17 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type ElectronApplication, _electron as electron, type Page } from 'playwright-core';
 import type { Command } from '../../desktop/ipc.ts';
-import { displayEnvironment } from '../../scripts/support/display.ts';
+import { displayEnvironment, electronFile, rootArgs } from '../../scripts/support/electron-runtime.ts';
 import { freshDirectory } from './databases.ts';
-import { electronFile, rootArgs, whyNoElectron } from './electron-runtime.ts';
-import { describeUnless } from './suites.ts';
+import { describeUnless, whyNoElectron } from './suites.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const prepareApp = fileURLToPath(new URL('prepare-app.cjs', import.meta.url));
+const missing = whyNoElectron();
+
 /** Runs tests in a real Electron. Without it, they're skipped with the reason, or fail if they're required. */
 export function describeDesktop(title: string, tests: () => void): void {
-  describeUnless(whyNoElectron, title, () => {
+  describeUnless(missing, title, () => {
     before(buildConsole);
     after(killConsoles);
     tests();
@@ -79,7 +80,7 @@ export const consoleArgs = (userData: string, more: readonly string[] = []) => [
 /** Starts the console and waits for its page. */
 export async function launchConsole({ userData = freshDirectory(), args = [], env = {} }: LaunchOptions = {}): Promise<RunningConsole> {
   const app = await electron.launch({
-    executablePath: electronFile,
+    executablePath: electronFile(),
     args: ['-r', prepareApp, ...consoleArgs(userData, args)],
     env: await consoleEnvironment(env),
   });

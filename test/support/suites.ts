@@ -1,11 +1,23 @@
 import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import Mocha from 'mocha';
+import { electronFile, lacksDisplay, rootArgs } from '../../scripts/support/electron-runtime.ts';
 
 /** Returns the path of the first of these programs that's on the `PATH`. The tests don't download a browser. */
 export function findProgram(...names: string[]): string | undefined {
   return names
     .map((name) => spawnSync('sh', ['-c', 'command -v "$0"', name], { encoding: 'utf8' }).stdout?.trim() ?? '')
     .find((path) => path !== '');
+}
+
+/** Says why the console can't start here. The tests don't download a runtime. */
+export function whyNoElectron(): string | undefined {
+  // `npm test` has looked, and built the console for all files.
+  if (process.env['CONSOLE_IS_BUILT'] === '1') return undefined;
+  if (!existsSync(electronFile())) return 'no Electron runtime is installed (npx install-electron)';
+  const { status, stderr } = spawnSync(electronFile(), ['--version', ...rootArgs], { encoding: 'utf8', timeout: 10_000 });
+  if (status !== 0) return `the Electron runtime doesn't start (${stderr.trim().split('\n', 1)[0]})`;
+  return lacksDisplay && spawnSync('Xvfb', ['-help']).error ? 'there is neither a display nor Xvfb to provide one' : undefined;
 }
 
 /** Skips a test, or all tests of a group if called from its hook. Adds the reason to the title, because Mocha's report has no other place for it. */
