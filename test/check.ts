@@ -11,10 +11,9 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { sharedPostgres } from '../scripts/support/postgres.ts';
 import { cleanUp } from './support/clean-up.ts';
 import { bareEnvironment } from './support/commands.ts';
-import { memoryFolder } from './support/databases.ts';
+import { memoryFolder, sharedPostgres } from './support/databases.ts';
 import { whyNoElectron } from './support/suites.ts';
 import { makeTemplates } from './support/tenants.ts';
 

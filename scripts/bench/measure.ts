@@ -187,7 +187,7 @@ export async function poolers(rounds: number) {
   const targets: Record<string, Target> = {};
   for (const way of ways) {
     const mode = way === 'session mode' ? 'session' : 'transaction';
-    const through = way === 'no pooler' ? null : await startPgBouncer(stage.database, mode, 10);
+    const through = way === 'no pooler' ? null : await startPgBouncer(freshFolder(), stage.database, mode, 10);
     const core = through ? await startCore(through.url) : stage.core;
     targets[`place, ${way}`] = placing({ ...stage, core }, stage.keys);
     targets[`cancel, ${way}`] = await stage.cancelling(rounds, core);

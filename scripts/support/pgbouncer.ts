@@ -1,6 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, chownSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { freePort } from './postgres.ts';
@@ -8,15 +7,19 @@ import { track } from './server-process.ts';
 
 export type Pooler = { url: string; stop(): Promise<void> };
 
-/** Starts a PgBouncer with a few shared connections; in session mode, one for each client. @returns null if it isn't installed */
+/**
+ * Starts a PgBouncer with a few shared connections; in session mode, one for each client.
+ *
+ * @param directory for its file @returns null if it isn't installed
+ */
 export async function startPgBouncer(
+  directory: string,
   database: string,
   poolMode: 'session' | 'transaction' | 'statement',
   poolSize = poolMode === 'session' ? 50 : 3,
 ): Promise<Pooler | null> {
   if (spawnSync('pgbouncer', ['--version']).error) return null;
   const target = new URL(database);
-  const directory = mkdtempSync(join(tmpdir(), 'callkey-pgbouncer-'));
   const port = await freePort();
   const file = join(directory, 'pgbouncer.ini');
   const name = target.pathname.slice(1);
@@ -39,8 +42,6 @@ export async function startPgBouncer(
   chmodSync(file, 0o600);
   const child = spawn('pgbouncer', [file], { ...nobody, stdio: ['ignore', 'ignore', 'pipe'] });
   const ended = track(child);
-  const deleteFiles = () => rmSync(directory, { recursive: true, force: true });
-  process.once('exit', deleteFiles);
   const output: string[] = [];
   const up = new Promise<void>((resolve) => {
     createInterface({ input: child.stderr }).on('line', (line) => {
@@ -56,10 +57,8 @@ export async function startPgBouncer(
   return {
     url: Object.assign(new URL(database), { hostname: '127.0.0.1', port: String(port) }).href,
     async stop() {
-      process.off('exit', deleteFiles);
       child.kill('SIGKILL');
       await ended;
-      deleteFiles();
     },
   };
 }

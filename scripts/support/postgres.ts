@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, existsSync, globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,29 +22,9 @@ export type PostgresServer = {
   stop(): Promise<void>;
 };
 
-/** Returns the server in TEST_POSTGRES_URL, such as the one that `npm test` starts for all files, or starts one for this process. */
-export async function sharedPostgres(): Promise<PostgresServer> {
-  const sharedUrl = process.env['TEST_POSTGRES_URL'];
-  // With autovacuum, the server would visit each of several hundred new databases every minute.
-  const settings = ['autovacuum=off'];
-  return sharedUrl === undefined ? startPostgres(settings) : databasesOn(sharedUrl, null, async () => undefined);
-}
-
 /** Starts a server from the npm package. @param settings in the form that `-c` takes, such as `shared_buffers=1GB` */
 export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
   return startOn(await npmPrograms(), ['max_connections=200', ...settings], quickPasswords);
-}
-
-/** Starts a server of the release of this machine's tools, because older ones refuse newer servers. @returns undefined without tools */
-export async function startPostgresOfTools(): Promise<PostgresServer | undefined> {
-  const bin = postgresTools();
-  return bin === undefined ? undefined : startOn({ initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres') });
-}
-
-/** @returns the folder of the newest PostgreSQL installed by a Debian package */
-export function postgresTools(): string | undefined {
-  const folders = globSync('/usr/lib/postgresql/*/bin').sort((a, b) => b.localeCompare(a, 'en', { numeric: true }));
-  return folders.find((folder) => ['initdb', 'postgres', 'pg_dump', 'psql'].every((tool) => existsSync(join(folder, tool))));
 }
 
 /** Returns the programs in the npm package for this platform. */
@@ -57,7 +37,11 @@ export async function npmPrograms(): Promise<Programs> {
 const quickPasswords = ['--set', 'scram_iterations=1'];
 
 /** Starts a server on new files, which are deleted when it's stopped. */
-async function startOn(programs: Programs, settings: readonly string[] = [], initFlags: readonly string[] = []): Promise<PostgresServer> {
+export async function startOn(
+  programs: Programs,
+  settings: readonly string[] = [],
+  initFlags: readonly string[] = [],
+): Promise<PostgresServer> {
   const directory = mkdtempSync(join(tmpdir(), 'callkey-postgres-'));
   folders.add(directory);
   // Without a handler, a signal would end this process without its `exit` event.
@@ -143,7 +127,8 @@ export function own(path: string): void {
   if (uid !== undefined) execFileSync('chown', ['-R', `${uid}:${gid}`, path]);
 }
 
-function databasesOn(url: string, pid: number | null, stop: () => Promise<void>): PostgresServer {
+/** Returns a server that's already running. */
+export function databasesOn(url: string, pid: number | null, stop: () => Promise<void>): PostgresServer {
   return {
     ...{ url, pid },
     async createDatabase(template) {

@@ -1,9 +1,9 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort, own, postgresTools, readOwner } from '../../scripts/support/postgres.ts';
+import { freePort, own, readOwner } from '../../scripts/support/postgres.ts';
 import { track } from '../../scripts/support/server-process.ts';
-import { freshDirectory } from '../support/databases.ts';
+import { freshDirectory, postgresTools } from '../support/databases.ts';
 import { listProcesses, queryOnce, signalAll } from '../support/postgres-node.ts';
 import { skip } from '../support/suites.ts';
 import { until } from '../support/until.ts';

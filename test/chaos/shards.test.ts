@@ -3,8 +3,8 @@ import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { shardNumber, shardSchema } from '../../core/storage/engine/call-lanes.ts';
-import { own, postgresTools } from '../../scripts/support/postgres.ts';
-import { freshDirectory } from '../support/databases.ts';
+import { own } from '../../scripts/support/postgres.ts';
+import { freshDirectory, postgresTools } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import {
   createCampaignIn,

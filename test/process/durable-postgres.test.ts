@@ -7,7 +7,7 @@ import type pg from 'pg';
 import { type Pooler, startPgBouncer } from '../../scripts/support/pgbouncer.ts';
 import { mountDisk } from '../support/commands.ts';
 import { connected, sessions, start, startCoreHere, untilQuery, withKey } from '../support/core.ts';
-import { freshDatabase, setUpPostgres } from '../support/databases.ts';
+import { freshDatabase, freshDirectory, setUpPostgres } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { skip } from '../support/suites.ts';
 import { createKey, onDemand, placeCall, somePhone } from '../support/tenants.ts';
@@ -55,7 +55,7 @@ describe('a core on PostgreSQL', function () {
       it(`places, cancels and revokes durably in ${mode} mode, even if the database's default isn't durable (needs pgbouncer)`, async function () {
         const database = await freshDatabase('postgres');
         // The pooler connects to the server only once a core does, so it has no connection with earlier settings.
-        pooler = await startPgBouncer(database, mode);
+        pooler = await startPgBouncer(freshDirectory(), database, mode);
         if (!pooler) skip(this, "pgbouncer isn't installed");
         const observer = await connected(database);
         const name = new URL(database).pathname.slice(1);
@@ -98,7 +98,7 @@ describe('a core on PostgreSQL', function () {
     }
 
     it('refuses to start in statement mode, and says what to change (needs pgbouncer)', async function () {
-      pooler = await startPgBouncer(await freshDatabase('postgres'), 'statement');
+      pooler = await startPgBouncer(freshDirectory(), await freshDatabase('postgres'), 'statement');
       if (!pooler) skip(this, "pgbouncer isn't installed");
       const core = start(pooler.url);
       expect(await core.ended).to.deep.equal([1, null]);

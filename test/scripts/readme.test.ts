@@ -1,7 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, globSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -11,20 +10,13 @@ import { problemTable } from '#contract/problems.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
 import { minNodeVersion } from '../../cli/min-node-version.ts';
 import { toFailure } from '../../cli/terminal/output.ts';
+import { freePort } from '../../scripts/support/postgres.ts';
 import { bareEnvironment } from '../support/commands.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { findProgram, skip } from '../support/suites.ts';
 
 const cwd = fileURLToPath(new URL('../..', import.meta.url));
 const readme = readFileSync(join(cwd, 'README.md'), 'utf8');
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  await new Promise((closed) => server.close(closed));
-  return typeof address === 'object' && address ? address.port : 0;
-}
 
 describe('README.md', () => {
   it('has commands that start a core with sample data and place calls, and the demo prints only what to paste', async function () {

@@ -1,4 +1,4 @@
-import { copyFileSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { copyFileSync, existsSync, globSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sqlite3 from 'sqlite3';
@@ -8,7 +8,7 @@ import type { Lane, Mode } from '../../core/storage/engine/database.ts';
 import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { withoutComments } from '../../core/storage/engine/sql-file.ts';
 import { openStorage, unobserved } from '../../core/storage/storage.ts';
-import { type PostgresServer, sharedPostgres, startPostgres, startPostgresOfTools } from '../../scripts/support/postgres.ts';
+import { databasesOn, type PostgresServer, startOn, startPostgres } from '../../scripts/support/postgres.ts';
 import { killAll } from '../../scripts/support/server-process.ts';
 import { afterEachFile, atTheEnd } from './clean-up.ts';
 import { skip } from './suites.ts';
@@ -75,21 +75,16 @@ async function migratedDatabase(kind: DatabaseKind): Promise<string> {
 }
 
 async function migrate(database: string): Promise<void> {
-  const storage = openStorage(parseLocation(database), systemClock, unobserved);
+  const storage = openStorage(parseDatabaseUrl(database), systemClock, unobserved);
   await storage.migrate().finally(() => storage.close());
 }
 
 async function copy(database: string): Promise<string> {
-  const location = parseLocation(database);
+  const location = parseDatabaseUrl(database);
   if (location.kind === 'postgres') return (await postgresServer()).createDatabase(new URL(location.url).pathname.slice(1));
   const file = newSqliteFile();
   copyFileSync(location.filename, file);
   return `sqlite:${file}`;
-}
-
-function parseLocation(databaseUrl: string) {
-  const location = parseDatabaseUrl(databaseUrl);
-  return location;
 }
 
 export const withoutRows = databases('without rows', async () => undefined);
@@ -105,6 +100,14 @@ export async function emptyDatabase(kind: DatabaseKind): Promise<string> {
 }
 
 const newSqliteFile = () => join(freshDirectory(), 'callkey.db');
+
+/** Returns the server in TEST_POSTGRES_URL, such as the one that `npm test` starts for all files, or starts one for this process. */
+export async function sharedPostgres(): Promise<PostgresServer> {
+  const sharedUrl = process.env['TEST_POSTGRES_URL'];
+  // With autovacuum, the server would visit each of several hundred new databases every minute.
+  const settings = ['autovacuum=off'];
+  return sharedUrl === undefined ? startPostgres(settings) : databasesOn(sharedUrl, null, async () => undefined);
+}
 
 function postgresServer(): Promise<PostgresServer> {
   postgres ??= sharedPostgres();
@@ -169,6 +172,18 @@ export function memoryFolder(bytes: number): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Starts a server of the release of this machine's tools, because older ones refuse newer servers. @returns undefined without tools */
+export async function startPostgresOfTools(): Promise<PostgresServer | undefined> {
+  const bin = postgresTools();
+  return bin === undefined ? undefined : startOn({ initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres') });
+}
+
+/** @returns the folder of the newest PostgreSQL installed by a Debian package */
+export function postgresTools(): string | undefined {
+  const folders = globSync('/usr/lib/postgresql/*/bin').sort((a, b) => b.localeCompare(a, 'en', { numeric: true }));
+  return folders.find((folder) => ['initdb', 'postgres', 'pg_dump', 'psql'].every((tool) => existsSync(join(folder, tool))));
 }
 
 type ToolDatabases = { kind: DatabaseKind; freshDatabase(): Promise<string>; emptyDatabase(): Promise<string> };

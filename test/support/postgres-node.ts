@@ -12,8 +12,8 @@ import { shardNumber } from '../../core/storage/engine/call-lanes.ts';
 import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { createShards } from '../../core/storage/engine/postgres/cluster.ts';
 import { openStorage, unobserved } from '../../core/storage/storage.ts';
-import { createFiles, freePort, type Programs, postgresTools, startServer } from '../../scripts/support/postgres.ts';
-import { freshDirectory } from './databases.ts';
+import { createFiles, freePort, type Programs, startServer } from '../../scripts/support/postgres.ts';
+import { freshDirectory, postgresTools } from './databases.ts';
 import { until } from './until.ts';
 
 /** A PostgreSQL server that only one test uses, so that it can be broken. */
