@@ -248,6 +248,7 @@ describe('a claim', () => {
       const stan: Viewer = { ...tenants.users.staff, tenancy: { kind: 'account', ...tenants.account, partnerName: tenants.partner.name } };
       const checked = await checkNumber(direct.ports, stan, { phone, campaignId: other.id });
       expect([checked.reasons, checked.opensAt]).to.deep.equal([['contact-limit'], clock.now() + 30 * minute]);
+      expect(await take(now + 10_000)).to.deep.equal([]);
       expect(await call('b')).to.include({ held_until: now + 30 * minute, held_for: 'contact-limit', state: 'queued' });
       const [second = '', ...more] = await take(now + 30 * minute);
       expect([['b', 'c'].includes(second), more]).to.deep.equal([true, []]);
@@ -301,6 +302,26 @@ describe('a claim', () => {
       expect([...claims.flat(), ...more].map(({ contactId }) => contactId)).to.include('b');
     });
 
+    for (const [how, settlement] of [
+      ['refuses', { event: 'rejected', to: 'failed', detail: null, endedAt: instant(now), durationSeconds: null }],
+      ["can't take", { event: 'not-taken', to: 'retry', at: instant(now), dueAt: instant(now + hour) }],
+    ] as const)
+      it(`lets another call to a number leave soon after the provider ${how} the first one`, async () => {
+        await setContactLimits(direct.ports, operator, account(), { calls: 1, days: 30, minutesBetween: 0 });
+        const phone = '+493012345678';
+        await add(['a', 'b'], { phone });
+        const [first, ...others] = await claim(now);
+        if (!first || others.length > 0) return expect.fail('one call should have been claimed');
+        await add(['c'], { phone, not_after: instant(now + hour) });
+        await add(['short'], { phone, not_after: instant(now + 5_000) });
+        expect(await claim(now + 1)).to.deep.equal([]);
+        await store.settle(first, settlement);
+        expect(await take(now + 2)).to.deep.equal(['short']);
+        await setContactLimits(direct.ports, operator, account(), { calls: 2, days: 30, minutesBetween: 0 });
+        const [second = '', ...more] = await take(now + 11_000);
+        expect([['a', 'b', 'c'].includes(second), more]).to.deep.equal([true, []]);
+      });
+
     it("doesn't count a call that had to wait in the same claim", async () => {
       await setContactLimits(direct.ports, operator, account(), { calls: 1, days: 1, minutesBetween: 0 });
       await setPace(direct.ports, operator, account(), { perSecond: null, liveCalls: 1 });
@@ -335,7 +356,7 @@ describe('a claim', () => {
       await setContactLimits(direct.ports, operator, account(), { calls: 1, days: 1, minutesBetween: 0 });
       const phone = '+493012345678';
       await add(['a'], { phone });
-      await claim(now);
+      await take(now);
       const until = instant(now + day - 1);
       // `by hours`: calling hours are closed from the moment that the limit allows it until its end.
       await add(['late'], { phone, not_after: until });

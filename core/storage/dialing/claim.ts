@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import type { HeldFor, Pace } from '#contract/protection/dialing.ts';
 import { claimWithoutAttempt, maxClaim } from '../../domain/calls/call-states.ts';
-import { latestDialing } from '../../domain/calls/dialing.ts';
+import { dialingLimits, latestDialing } from '../../domain/calls/dialing.ts';
 import { instant, type Millis, oneHour, plus } from '../../domain/instant.ts';
 import type { CallCampaign, CampaignRules, ClaimedCall, DepartureTime, Objection, ScopePace } from '../../domain/model.ts';
 import type { Clock } from '../../domain/ports.ts';
@@ -27,7 +27,7 @@ import {
   toKeyPair,
   unlocked,
 } from '../queue/queue.ts';
-import { type Contact, contactKey, readContacts } from './contact-limits.ts';
+import { type Contact, contactKey, isDecided, readContacts } from './contact-limits.ts';
 import { countLive, dialingSql } from './live-calls.ts';
 import { claimAhead, isPacedBy, keepPace, latestNextOfAll, lockScopes, type PaceRow, paceClock, paceTimeSql, spread } from './pace.ts';
 
@@ -412,13 +412,16 @@ function judgeNow(row: PickedRow, rules: CampaignRules, contacts: Map<string, Mi
     return judgement;
   }
   const latest = latestDialing({ placedAt, notBefore: null, notAfter: row.not_after });
+  // Even if it can't leave in time, it can be cancelled until then, or the rules may change. Right after `notAfter`, the next claim lapses it.
+  const lapsesAt = row.not_after === null ? latest : plus(row.not_after, 1);
+  // The calls in the way may not count after all, because the provider may refuse them, or because this claim may not take them.
+  if (lapsesAt > now && firstAllowed(contact.limits.limits, times.filter(isDecided(now)), now) < until) {
+    const decidedAt = plus(now, dialingLimits.answer.toMillis());
+    return decidedAt < lapsesAt ? { kind: 'held', until: decidedAt, heldFor: 'contact-limit' } : { kind: 'undecided' };
+  }
   const later = until < latest ? judge(rules, { ...call, notBefore: until }, now, placedAt) : null;
   if (later?.kind === 'open' || later?.kind === 'held')
     return { kind: 'held', until: later.kind === 'held' ? later.until : until, heldFor: 'contact-limit' };
-  // If only a call of this claim is in the way, this claim may not take it after all, so the next one decides.
-  if (times[0] === now) return { kind: 'undecided' };
-  // Even if it can't leave in time, it can be cancelled until then, or the rules may change. Right after `notAfter`, the next claim lapses it.
-  const lapsesAt = row.not_after === null ? latest : plus(row.not_after, 1);
   return lapsesAt > now ? { kind: 'held', until: lapsesAt, heldFor: 'contact-limit' } : { kind: 'contact-limit' };
 }
 

@@ -25,6 +25,12 @@ const ownerId = ({ limits: { counts } }: Contact) => counts.accountId ?? counts.
 export const contactKey = (contact: Contact) => toKey(ownerId(contact), contact.phone);
 const toKey = (owner: string, phone: string) => `${owner} ${phone}`;
 
+/** The time of a call that a provider may have. It isn't now, which stands for a call of the same claim. */
+const undecidedAt = (now: Millis) => now - 1;
+
+/** Returns a function that tells whether a time that was read then will count, whatever providers respond. */
+export const isDecided = (now: Millis) => (at: Millis) => at !== now && at !== undecidedAt(now);
+
 /**
  * Reads when numbers were called, as far back as the longest of the limits.
  *
@@ -38,8 +44,7 @@ export async function readContacts(
   own?: { lane: Lane; trx: Knex },
 ): Promise<Map<string, Millis[]>> {
   if (contacts.length === 0) return new Map();
-  // Not now, which stands for a call of the same claim.
-  const latest = now - 1;
+  const latest = undecidedAt(now);
   const since = now - Math.max(...contacts.flatMap(({ limits: { limits } }) => [limits.days * oneDay, limits.minutesBetween * oneMinute]));
   const selects = Array.from(Map.groupBy(contacts, ownerId), ([owner, counted]) => {
     const [first] = counted;
