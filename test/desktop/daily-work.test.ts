@@ -116,6 +116,18 @@ describeBrowser('the console in daily work', () => {
     expect(readFileSync(await download.path(), 'utf8')).to.match(/"Of Tom","Never","0"\r\n$/);
   });
 
+  it('exports keys and users with times in the zone of the screen', async () => {
+    await open(undefined, 'partner');
+    for (const screen of ['API keys', 'Users']) {
+      await link(screen).click();
+      const [download] = await Promise.all([browser.page.waitForEvent('download'), button('Export CSV').click()]);
+      const times = readFileSync(await download.path(), 'utf8').match(/\d\dT\d\d:\d\d[^"]*/g) ?? [];
+      expect(times.map((time) => time.replace(/^.*(?=Z|[+-])/, '')))
+        .to.include('+01:00')
+        .and.not.include('Z');
+    }
+  });
+
   it('shows a new call as soon as the user returns to the window', async () => {
     const { keyValue } = await createKeyOn(browser.harness, browser.harness.tenants.users.sibling, 'Tried out');
     await browser.page.clock.install();

@@ -14,6 +14,7 @@ import {
   formatIsoDay,
   formatNumber,
   formatRelative,
+  formatTimestamp,
   pluralize,
   type Sort,
   type SortValue,
@@ -182,15 +183,16 @@ export const keyCsvHead = [
   'Expired',
 ] as const;
 
-export function keyCsvRow(key: ApiKeyView, now: DateTime): string[] {
+/** @param timeZone the viewer's, in which the list shows times, too */
+export function keyCsvRow(key: ApiKeyView, now: DateTime, timeZone: string): string[] {
   return [
     key.id,
     key.name,
     ownerName(key),
     key.owner?.email ?? '',
-    key.createdAt,
-    key.lastUsedAt ?? 'Never',
-    key.expiresAt ?? 'No expiration',
+    formatTimestamp(key.createdAt, timeZone),
+    key.lastUsedAt === null ? 'Never' : formatTimestamp(key.lastUsedAt, timeZone),
+    key.expiresAt === null ? 'No expiration' : formatTimestamp(key.expiresAt, timeZone),
     key.expiryTimeZone ?? '',
     hasExpired(key, now) ? 'Expired' : '',
   ];

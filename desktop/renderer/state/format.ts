@@ -129,6 +129,11 @@ export function sortAfterPress<Column extends string>(sort: Sort<Column>, column
   return { column, isDescending: sort.column === column ? !sort.isDescending : startsDescending };
 }
 
+/** Formats a time as the core does in a file that it exports: "2026-11-28T10:00:00.000+01:00". */
+export function formatTimestamp(iso: string, timeZone: string): string {
+  return DateTime.fromISO(iso, { zone: timeZone }).toISO() ?? iso;
+}
+
 export function toCsv(head: readonly string[], rows: readonly (readonly string[])[]): string {
   return csvStart + [head, ...rows].map(csvRow).join('');
 }

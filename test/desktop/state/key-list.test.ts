@@ -124,7 +124,21 @@ describe('a key name', () => {
 
 describe('a key in an exported file', () => {
   it('has the same status and expiration text as the list', () => {
-    expect(keyCsvRow(key(), now)).to.deep.equal(['k', 'Key', '', '', '2026-11-01T00:00:00.000Z', 'Never', 'No expiration', '', '']);
+    const row = ['k', 'Key', '', '', '2026-11-01T00:00:00.000Z', 'Never', 'No expiration', '', ''];
+    expect(keyCsvRow(key(), now, 'UTC')).to.deep.equal(row);
+  });
+
+  it('has times in the zone of the list, so that they fall on the same day', () => {
+    const used = key({
+      createdAt: '2026-10-31T23:30:00.000Z',
+      lastUsedAt: '2026-07-01T22:30:00.000Z',
+      expiresAt: '2027-01-31T22:59:59.999Z',
+    });
+    expect(keyCsvRow(used, now, 'Europe/Berlin').slice(4, 7)).to.deep.equal([
+      '2026-11-01T00:30:00.000+01:00',
+      '2026-07-02T00:30:00.000+02:00',
+      '2027-01-31T23:59:59.999+01:00',
+    ]);
   });
 });
 

@@ -139,7 +139,10 @@ export function ApiKeys({ session, title }: ScreenProps) {
                 <ExportRowsButton
                   name="api-keys"
                   head={keyCsvHead}
-                  load={async () => ({ ok: true, value: { rows: matches.map((key) => keyCsvRow(key, now.peek())), nextCursor: null } })}
+                  load={async () => ({
+                    ok: true,
+                    value: { rows: matches.map((key) => keyCsvRow(key, now.peek(), ownZone.peek())), nextCursor: null },
+                  })}
                 />
               )}
               <button type="button" onClick={() => open({ name: 'which' })}>

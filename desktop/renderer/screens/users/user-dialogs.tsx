@@ -13,9 +13,9 @@ import { type OneTimeSecret, SecretDialog } from '../../components/secret.tsx';
 import { ShortTable } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { sum } from '../../state/calls.ts';
-import { now } from '../../state/clock.ts';
+import { now, ownZone } from '../../state/clock.ts';
 import { type LookedUp, lookUpChange, lookUpGone } from '../../state/failure-text.ts';
-import { formatNumber, pluralize, sorted } from '../../state/format.ts';
+import { formatNumber, formatTimestamp, pluralize, sorted } from '../../state/format.ts';
 import { userTypeLabels } from '../../state/labels.ts';
 import { mapped } from '../../state/list.ts';
 import { server } from '../../state/session.ts';
@@ -404,7 +404,12 @@ const keyHead = ['ID', 'Name', 'Last used', 'Calls not yet dialed'] as const;
 
 const loadKeys = (id: string, cursor: string | null) =>
   mapped(window.callkey.request('previewDeletion', { id, cursor }), ({ apiKeys, nextCursor }) => ({
-    rows: apiKeys.map((key) => [key.id, key.name, key.lastUsedAt ?? 'Never', String(key.queuedCalls)]),
+    rows: apiKeys.map(({ id: keyId, name, lastUsedAt, queuedCalls }) => [
+      keyId,
+      name,
+      lastUsedAt === null ? 'Never' : formatTimestamp(lastUsedAt, ownZone.peek()),
+      String(queuedCalls),
+    ]),
     nextCursor,
   }));
 

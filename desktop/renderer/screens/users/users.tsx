@@ -14,9 +14,10 @@ import { Clip, type Column, DataTable } from '../../components/table.tsx';
 import { Day, Moment } from '../../components/time.tsx';
 import { formatAddress } from '../../state/addresses.ts';
 import { viewerAsOwner } from '../../state/api-keys.ts';
+import { ownZone } from '../../state/clock.ts';
 import { canUseKeys } from '../../state/commands.ts';
 import { defineFilters, oneOf, sortBy, text } from '../../state/filters.ts';
-import { formatNumber, type SortValue, sortAfterPress, sorted } from '../../state/format.ts';
+import { formatNumber, formatTimestamp, type SortValue, sortAfterPress, sorted } from '../../state/format.ts';
 import { formatMembership, formatPlace, userTypeLabels } from '../../state/labels.ts';
 import { mapped } from '../../state/list.ts';
 import type { ScreenProps } from '../../state/navigation.ts';
@@ -215,15 +216,16 @@ const csvHead = ['Name', 'Email', 'Type', 'Belongs to', 'API keys', 'Last sign-i
 
 function toCsvRow(user: UserView): string[] {
   const { name, email, userType, apiKeys, lastSignInAt, disabledAt, createdAt } = user;
+  const showTime = (at: string) => formatTimestamp(at, ownZone.peek());
   return [
     name,
     email,
     userTypeLabels[userType],
     formatMembership(user),
     String(apiKeys),
-    lastSignInAt ?? 'Never',
-    disabledAt ?? '',
-    createdAt,
+    lastSignInAt === null ? 'Never' : showTime(lastSignInAt),
+    disabledAt ? showTime(disabledAt) : '',
+    showTime(createdAt),
   ];
 }
 
