@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import { notACursor } from '#contract/console/common.ts';
 import { limits } from '#contract/limits.ts';
 import { parseJson } from '#contract/text/json.ts';
 import { identifierSchema } from '#contract/text/text.ts';
 import { instant, type Millis } from './instant.ts';
-import { Problem } from './problem.ts';
+import { invalidQuery, type Problem } from './problem.ts';
 
 /** A page of items. `nextCursor` is null on the last page. */
 export type Page<Item> = { items: Item[]; nextCursor: string | null };
@@ -45,7 +46,7 @@ function cursors<Position>(list: string, position: z.ZodType<Position>): Cursors
 }
 
 export function invalidCursor(): Problem {
-  return new Problem('malformed-request', 'Invalid query parameter cursor: pass the nextCursor from the previous page.');
+  return invalidQuery({ path: 'cursor', message: notACursor });
 }
 
 export function idCursors(list: string): Cursors<string> {

@@ -70,6 +70,11 @@ export function invalidBody(errors: readonly FieldError[], before = ''): Problem
   return new Problem('invalid', detail, { errors: errors.slice(0, maxReportedErrors) });
 }
 
+/** The console shows the detail to users, who know the name of what they entered, but not what a query is. */
+export function invalidQuery({ path, message }: FieldError): Problem {
+  return new Problem('malformed-request', `Invalid ${path === '' ? 'query' : path}: ${message}`);
+}
+
 export function invalidField(path: string, message: string): Problem {
   return new Problem('invalid', message, { errors: [{ path, message }] });
 }

@@ -26,7 +26,7 @@ const control = 'Must not contain control characters.';
 const surrogate = 'Must not contain half of a character (a lone surrogate). Type the text again instead of pasting it.';
 const instant = 'Must be a time in UTC in RFC 3339 format, such as 2026-11-21T09:00:00.000Z.';
 const email = 'Must be an email address.';
-const identifier = "This isn't a valid ID.";
+const identifier = 'Must be an ID of 1 to 64 letters, digits, hyphens and underscores.';
 const requestId = 'Must be 1 to 128 characters from A-Z a-z 0-9 . _ ~ - and :, but not "." or "..".';
 const variableName = 'Must be 1 to 64 characters, without control characters.';
 const states = 'queued, dialing, completed, no_answer, busy, failed, unknown, cancelled, lapsed, blocked';
@@ -183,7 +183,13 @@ const wrong: [what: string, schema: z.ZodType, input: unknown, path: string, mes
   ['an unknown call state', callsQuerySchema, { state: 'ringing' }, 'state', `Must be one of ${states}.`],
   ['a search with a control character', tenanciesQuerySchema, { search: '\0' }, 'search', control],
   ['a search with a lone surrogate', tenanciesQuerySchema, { search: 'a\uD83D' }, 'search', surrogate],
-  ['a search of 201 characters', tenanciesQuerySchema, { search: '😀'.repeat(201) }, 'search', 'Must be at most 200 characters.'],
+  [
+    'a search of 201 characters',
+    tenanciesQuerySchema,
+    { search: '😀'.repeat(201) },
+    'search',
+    'Must be at most 200 characters. Shorten it.',
+  ],
   ['a name with a lone surrogate', createApiKeySchema, { ...key, name: '\uDE00a' }, 'name', surrogate],
   ['a variable with a lone surrogate', placeCallSchema, placing({ variables: { a: '\uD83D' } }), 'variables.a', surrogate],
   ['an unknown outcome', outcomeSchema, { ...outcome, state: 'unknown' }, 'state', 'Must be one of completed, no_answer, busy, failed.'],

@@ -112,14 +112,19 @@ describe('the checks for every route', () => {
   it('name the error in a query, and ignore empty parameters', async () => {
     const calls = pathTo(routes.listCalls, { id: harness.tenants.campaign.id });
     expect(await readProblem(inConsole('GET', `${calls}?state=ringing`))).to.match(
-      /^400 malformed-request: Invalid query at state: Must be one of queued, /,
+      /^400 malformed-request: Invalid state: Must be one of queued, /,
     );
-    expect(await readProblem(inConsole('GET', `${calls}?searhc=x`))).to.equal(
-      '400 malformed-request: Invalid query at searhc: Unknown field.',
-    );
+    expect(await readProblem(inConsole('GET', `${calls}?searhc=x`))).to.equal('400 malformed-request: Invalid searhc: Unknown field.');
+    for (const [parameter, detail] of [
+      [`search=${'x'.repeat(201)}`, 'Invalid search: Must be at most 200 characters. Shorten it.'],
+      ['cursor=x', 'Invalid cursor: Must be the nextCursor from the previous page.'],
+      ['cursor=%20', 'Invalid cursor: Must be the nextCursor from the previous page.'],
+      ['apiKey=a%20b', 'Invalid apiKey: Must be an ID of 1 to 64 letters, digits, hyphens and underscores.'],
+    ])
+      expect(await readProblem(inConsole('GET', `${calls}?${parameter}`))).to.equal(`400 malformed-request: ${detail}`);
     for (const name of ['search', 'cursor', 'from', 'timeZone'])
       expect(await readProblem(inConsole('GET', `${calls}?${name}=a&${name}=b`))).to.equal(
-        `400 malformed-request: Invalid query at ${name}: Must be a single string, not several.`,
+        `400 malformed-request: Invalid ${name}: Must be a single string, not several.`,
       );
     expect(await readProblem(inConsole('GET', `${calls}?searhc=a&searhc=b`))).to.contain('searhc: Unknown field.');
     expect(await readProblem(inConsole('GET', `${calls}?state=queued&state=ringing`))).to.contain('Must be one of queued, ');

@@ -14,16 +14,18 @@ export const tenancyKindSchema = z.enum(['account', 'partner']);
 
 export type TenancyKind = z.infer<typeof tenancyKindSchema>;
 
+export const notACursor = 'Must be the nextCursor from the previous page.';
+
 /** The `nextCursor` of the previous page; null for the first page. */
 export const cursorSchema = z
   .string()
-  .regex(/^[A-Za-z0-9_-]{1,256}$/, { error: 'Must be the nextCursor from the previous page.' })
+  .regex(/^[A-Za-z0-9_-]{1,256}$/, { error: notACursor })
   .optional()
   .transform((cursor) => cursor ?? null);
 
 export const searchSchema = z
   .string()
-  .refine((text) => isWithinCodePoints(text, limits.search), { error: `Must be at most ${limits.search} characters.` })
+  .refine((text) => isWithinCodePoints(text, limits.search), { error: `Must be at most ${limits.search} characters. Shorten it.` })
   .check(checkPrintable)
   .meta({ maxLength: limits.search })
   .default('');

@@ -144,7 +144,7 @@ export function isIdentifier(text: string): boolean {
 const identifierForm = /^[A-Za-z0-9_-]{1,64}$/;
 export const identifierSchema = z
   .string()
-  .refine(isIdentifier, { error: "This isn't a valid ID." })
+  .refine(isIdentifier, { error: 'Must be an ID of 1 to 64 letters, digits, hyphens and underscores.' })
   .meta({ pattern: identifierForm.source });
 
 const instantError = { error: 'Must be a time in UTC in RFC 3339 format, such as 2026-11-21T09:00:00.000Z.' };

@@ -3,7 +3,7 @@ import { MIMEType } from 'node:util';
 import { z } from 'zod';
 import { limits } from '#contract/limits.ts';
 import { type Validated, validate } from '#contract/validate.ts';
-import { invalidBody, Problem } from '../../domain/problem.ts';
+import { invalidBody, invalidQuery, Problem } from '../../domain/problem.ts';
 import type { Context } from './context.ts';
 import { waitForParseTurn } from './turns.ts';
 
@@ -72,8 +72,8 @@ export function readQuery<Schema extends z.ZodType>(ctx: Context, schema: Schema
   const parameters = Object.fromEntries(Object.entries(ctx.query).filter(([, value]) => value !== ''));
   const validated = validate(schema, parameters);
   if (validated.ok) return validated.data;
-  const [first] = validated.errors;
-  throw new Problem('malformed-request', `Invalid query${first?.path ? ` at ${first.path}` : ''}: ${first?.message ?? ''}`);
+  const [first = { path: '', message: '' }] = validated.errors;
+  throw invalidQuery(first);
 }
 
 /** @param onChunk gets the whole body, even what's beyond the limit @throws Problem `too-large` or `malformed-request` */
