@@ -176,6 +176,9 @@ describe('paces and contact limits', () => {
     const send = (method: 'GET' | 'PUT', path: string, cookie: string, body?: object) =>
       ask(method, `${dialer.core.url}/console/${path}`, { cookie, ...(body ? { body } : {}) });
 
+    const setLiveCalls = async (id: string) =>
+      send('PUT', `pace?scope=campaign&id=${id}`, await signIn(dialer.core.url, 'pat@example.com'), { perSecond: null, liveCalls: 1 });
+
     it('are set by partner users, and shown with what applies', async () => {
       await dialer.start({ DIALER: 'off' });
       const { account, campaign, partner } = dialer.tenants;
@@ -275,6 +278,11 @@ describe('paces and contact limits', () => {
       const shown = await details(held);
       expect(shown.call).to.include({ contactId: held, lastCalledAt });
       expect([shown.nextAttemptAt, (await details(late)).nextAttemptAt]).to.deep.equal([shown.call.heldUntil, null]);
+      const heldUntil = async (id: string) => {
+        const { text } = await send('GET', 'calls.csv', dialer.cookie);
+        return text.split('\n').flatMap((row) => (row.includes(id) ? row.split(',')[10] : []));
+      };
+      expect([await heldUntil(held), await heldUntil(late)]).to.deep.equal([[`"${shown.call.heldUntil}"`], ['""']]);
       const body = { phone: contact.phone, campaignId: campaign.id };
       const check = async () => (await ask('POST', `${dialer.core.url}/console/numbers/check`, { cookie: dialer.cookie, body })).json;
       const limitsFrom = { kind: 'account', id: account.id, name: account.name };
@@ -295,6 +303,25 @@ describe('paces and contact limits', () => {
       await dialer.receiver.until(12);
       expect((times[11] ?? 0) - begun).to.be.greaterThan(450);
     });
+
+    for (const [what, set] of [
+      [
+        'a stop',
+        (id: string) => ask('POST', `${dialer.core.url}/console/stops`, { cookie: dialer.cookie, body: { scope: 'campaign', id } }),
+      ],
+      ['a pace', (id: string) => setLiveCalls(id)],
+    ] as const)
+      it(`exports no time for a call that ${what} holds, because that isn't known`, async () => {
+        await dialer.start();
+        await set(dialer.tenants.campaign.id);
+        const ids = [await dialer.place(), await dialer.place()].map(({ json }) => String(Object(json).contactId));
+        await until(async () => (await Promise.all(ids.map(dialer.call))).some((call) => call['held_for'] !== null));
+        const { text } = await send('GET', 'calls.csv', dialer.cookie);
+        expect(text.split('\n').flatMap((row) => (ids.some((id) => row.includes(id)) ? row.split(',')[10] : []))).to.deep.equal([
+          '""',
+          '""',
+        ]);
+      });
 
     it('sends the settings of the campaign to the provider', async () => {
       await dialer.start();
