@@ -474,7 +474,7 @@ export type StopStore = {
    *
    * @param cancelling as for {@link RevokeOptions}
    * @param rest passes the time between two looks at the hand-offs
-   * @returns the stop that's in force
+   * @returns the stop that's in force; null if the one that was there has been ended in the meantime
    * @throws Problem `unavailable` if the scope is stopped, but a claim that might not have seen it, or cancelling, isn't done
    */
   stop(
@@ -482,7 +482,7 @@ export type StopStore = {
     cancelling: boolean | 'soon',
     event: AuditEvent,
     rest?: (ms: number) => Promise<void>,
-  ): Promise<{ stop: DialingStop; isNew: boolean }>;
+  ): Promise<{ stop: DialingStop | null; isNew: boolean }>;
   /** Counts the calls of a stop's scope. `withProvider` are those that a provider has or may have. */
   count(stop: DialingStop): Promise<{ queuedCalls: number; withProvider: number }>;
   /** Lists the stops that apply to something in the viewer's reach, newest first. */

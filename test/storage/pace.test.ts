@@ -578,6 +578,16 @@ describe('a claim', () => {
       expect(await stops.list({ kind: 'all' })).to.have.length(1);
     });
 
+    it('stops it again if the stop that was there is ended before the response', async () => {
+      const first = await stopDialing(direct.ports, operator, account());
+      await add(['leaving'], { state: 'dialing', handoff: 'open', attempt: 1, provider: 'webhook', due_at: instant(now + 30_000) });
+      const second = await stopDialing(direct.ports, operator, account(), async () => {
+        await resumeDialing(direct.ports, operator, first.stop.id);
+        await direct.storage.database.write('calls').update({ handoff: 'taken' });
+      });
+      expect((await direct.ports.stores.stops.list({ kind: 'all' })).map(({ id }) => id)).to.deep.equal([second.stop.id]);
+    });
+
     it('lets a user resume dialing only once the calls of a stop are cancelled, and says so right away', async () => {
       await add(names(500));
       soon.ms = 0;

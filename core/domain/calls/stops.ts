@@ -19,7 +19,7 @@ export async function stopDialing(
   { viewer, actor }: Caller,
   { cancelQueuedCalls = false, ...input }: Omit<StopDialing, 'cancelQueuedCalls'> & { cancelQueuedCalls?: boolean | 'soon' | undefined },
   rest?: (ms: number) => Promise<void>,
-) {
+): Promise<{ stop: DialingStop; isNew: boolean; queuedCalls: number; withProvider: number }> {
   const { scope, id = '', reason = null } = input;
   const target = scope === 'server' ? null : await findVisible(ports, viewer, { scope, id });
   if (target === null && !isOfService(viewer.userType))
@@ -36,8 +36,11 @@ export async function stopDialing(
   };
   const detail = joinDetail(reason, cancelQueuedCalls && cancelledCalls);
   const event = { ...auditEvent(ports, actor, 'dialing.stopped', toSubject(stop), stop.owner), detail };
-  const result = await wakingFor(ports, cancelQueuedCalls, ports.stores.stops.stop(stop, cancelQueuedCalls, event, rest));
-  return { ...result, ...(await ports.stores.stops.count(result.stop)) };
+  const stopping = ports.stores.stops.stop(stop, cancelQueuedCalls, event, rest);
+  const { stop: current, isNew } = await wakingFor(ports, cancelQueuedCalls, stopping);
+  // It was already stopped, but someone has resumed it since then, without knowing of this stop.
+  if (current === null) return stopDialing(ports, { viewer, actor }, { cancelQueuedCalls, ...input }, rest);
+  return { stop: current, isNew, ...(await ports.stores.stops.count(current)) };
 }
 
 /** Includes stops of the whole partner and server. */

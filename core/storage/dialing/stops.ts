@@ -44,7 +44,7 @@ export function stopStore({ console: database, background }: Lanes): StopStore {
         await write('dialing_stops').where({ scope_id: row.scope_id }).update({ cancelling_since });
         await cancelFor(background, { ...row, cancelling_since }, { isSoon: cancelling === 'soon' });
       }
-      const [current = stop] = isNew ? [] : await select(database, equal('s.scope_id', row.scope_id));
+      const [current = null] = isNew ? [stop] : await select(database, equal('s.scope_id', row.scope_id));
       return { stop: current, isNew };
     },
 
