@@ -69,6 +69,14 @@ describe('call details', () => {
       expect(await readDetails(contactId)).to.deep.include({ ...tried, attempts: 2, nextAttemptAt: null });
     });
 
+    it('show no next attempt of a call that lapses before the provider can be asked again', async () => {
+      const contactId = await place({ notAfter: '2026-11-21T09:30:00.000Z' });
+      const [call] = (await claim()).filter((each) => each.contactId === contactId);
+      const dueAt = instant(Date.parse('2026-11-21T09:30:00.001Z'));
+      if (call) await direct.ports.stores.dialing.settle(call, { event: 'not-taken', to: 'retry', at: clock.now(), dueAt });
+      expect(await readDetails(contactId)).to.deep.include({ attempts: 1, nextAttemptAt: null });
+    });
+
     describe('count as attempts only claims that may have handed the call off,', () => {
       let contactId: string;
       const ending = { endedAt: instant(1), durationSeconds: null, detail: null };

@@ -189,6 +189,7 @@ async function visibleKeys(read: Knex, visibility: KeyVisibility, ids: string[])
 function callDetails(row: ShownRow, call: ListedCall): CallDetails {
   const stage: Stage | null = row.state === 'dialing' ? row.handoff : row.state;
   const isWaiting = waitingStages.some((waiting) => waiting === stage);
+  const isAfterWindow = row.not_after !== null && (row.due_at ?? 0) > row.not_after;
   return {
     call,
     variables: row.variables === null ? null : Object.fromEntries(JSON.parse(row.variables)),
@@ -197,7 +198,7 @@ function callDetails(row: ShownRow, call: ListedCall): CallDetails {
     durationSeconds: row.duration_seconds,
     attempts: countAttempts(row.attempt),
     firstAttemptAt: row.first_attempt_at,
-    nextAttemptAt: isWaiting && !call.lapses ? row.due_at : null,
+    nextAttemptAt: isWaiting && !call.lapses && !isAfterWindow ? row.due_at : null,
     toldLateAt: row.late_outcome_at,
   };
 }
