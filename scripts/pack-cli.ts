@@ -28,7 +28,6 @@ const launcher = join(out, 'lib', 'callkey.js');
 writeFileSync(launcher, `#!/usr/bin/env node\n${readFileSync(launcher, 'utf8')}`);
 chmodSync(launcher, 0o755);
 for (const page of ['README.md', 'mcp.md', 'results.schema.json']) copyFileSync(join(root, 'cli', page), join(out, page));
-copyFileSync(join(root, 'LICENSE'), join(out, 'LICENSE'));
 pack(out, 'cli', {
   name: '@callkey/cli',
   description:

@@ -38,7 +38,7 @@ cpSync(join(root, 'core', 'reference'), join(out, 'reference'), { recursive: tru
 for (const folder of ['deploy', 'docs']) cpSync(join(root, 'core', folder), join(out, folder), { recursive: true });
 copyFileSync(join(root, 'core', 'deploy', 'README.md'), join(out, 'README.md'));
 linkWithinPackage();
-for (const file of ['LICENSE', 'CHANGELOG.md']) copyFileSync(join(root, file), join(out, file));
+copyFileSync(join(root, 'CHANGELOG.md'), join(out, 'CHANGELOG.md'));
 pack(out, 'core', {
   name: '@callkey/core',
   description: 'API keys for a voice-agent campaign platform, and the on-demand call endpoints that accept them',

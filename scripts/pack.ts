@@ -1,6 +1,6 @@
 // Shared by the scripts that build published packages.
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { build } from 'esbuild';
 import { repository } from '#contract/pages.ts';
@@ -45,7 +45,7 @@ export function pickDependencies(names: readonly string[]): Record<string, strin
 }
 
 /**
- * Writes package.json to `folder`, and packs the folder into NAME-VERSION.tgz next to it. The package's name has our scope, because anyone
+ * Writes package.json and our license to `folder`, and packs the folder into NAME-VERSION.tgz next to it. The package's name has our scope, because anyone
  * could publish a package under a name without one.
  *
  * @param directory the directory of the package's source in the repository
@@ -62,6 +62,7 @@ export function pack(folder: string, directory: string, packageJson: { name: `@c
     ...packageJson,
   };
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(content, undefined, 2)}\n`);
+  copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
   run('npm', ['pack', '--pack-destination', '..'], folder);
 }
 

@@ -79,21 +79,14 @@ const isRefused = (sent: Sent) => 'status' in sent && sent.status === 401;
 function sayOf(sent: Sent, isRight: (sent: Sent) => boolean, what: string, advice: string): void {
   say(isRight(sent), what, `${'status' in sent ? `the response was ${sent.status}` : sent.error}. ${advice}`);
 }
-const customer = {
-  campaign: { id: 'provider-check', name: 'Provider check', settings: {} },
-  account: { id: 'provider-check', name: 'Provider check' },
-  partner: { id: 'provider-check', name: 'Provider check' },
-};
 
-function createHandoff(more: { contact?: object; variables?: Record<string, string> } = {}): Handoff {
+function createHandoff(contact = {}, variables: Record<string, string> = {}): Handoff {
   const id = randomUUID();
-  const names = { handoffId: id, requestId: `provider-check-${id}`, contactId: id, campaignId: 'provider-check' };
+  const customer = { id: 'provider-check', name: 'Provider check' };
   return {
-    ...names,
-    contact: { phone, ...more.contact },
-    variables: more.variables ?? {},
-    placedAt: new Date().toISOString(),
-    ...customer,
+    ...{ handoffId: id, requestId: `provider-check-${id}`, contactId: id, campaignId: customer.id, placedAt: new Date().toISOString() },
+    ...{ contact: { phone, ...contact }, variables },
+    ...{ campaign: { ...customer, settings: {} }, account: customer, partner: customer },
   };
 }
 
@@ -137,10 +130,8 @@ async function checkHandoffs(): Promise<boolean> {
   sayOf(stale, isRefused, 'A hand-off signed ten minutes ago gets a 401', replayers);
   const plain = createHandoff();
   const name = 'Zoë "O’Neill" <&>';
-  const whole = createHandoff({
-    contact: { name, timeZone: 'Europe/Berlin' },
-    variables: { orderNumber: '4711', größe: 'ß\n\t"\\</Say>', 'SHELL(true)': '', empty: '' },
-  });
+  const variables = { orderNumber: '4711', größe: 'ß\n\t"\\</Say>', 'SHELL(true)': '', empty: '' };
+  const whole = createHandoff({ name, timeZone: 'Europe/Berlin' }, variables);
   for (const handoff of [plain, whole]) outcomes.set(handoff.handoffId, { reports: 0, states: new Set() });
   const first = await send(plain);
   sayOf(first, isTaken, 'A hand-off is accepted', 'Respond with 2xx once you have the call');

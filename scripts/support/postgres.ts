@@ -48,17 +48,13 @@ export async function startOn(
   for (const signal of ['SIGINT', 'SIGTERM'] as const) if (process.listenerCount(signal) === 0) process.once(signal, () => process.exit(1));
   const [password, port] = [randomBytes(16).toString('hex'), await freePort()];
   const server = await startServer(programs, await createFiles(programs, directory, password, initFlags), port, settings);
-  return databasesOn(formatAddress(port, password, 'postgres'), server.pid ?? null, async () => {
+  return databasesOn(`postgres://postgres:${password}@127.0.0.1:${port}/postgres`, server.pid ?? null, async () => {
     // Not a clean shutdown, which would spend ten seconds writing hundreds of databases to disk that no one reads again.
     server.kill('SIGQUIT');
     if (server.exitCode === null && server.signalCode === null) await once(server, 'exit');
     rmSync(directory, { recursive: true, force: true });
     folders.delete(directory);
   });
-}
-
-export function formatAddress(port: number, password: string, database: string): string {
-  return `postgres://postgres:${password}@127.0.0.1:${port}/${database}`;
 }
 
 /** Creates a server's files. @returns their folder, within the directory */
