@@ -70,7 +70,7 @@ export function load(target: Target, round = 0): Promise<Load> {
 }
 
 /** CPU time per request, in µs, of the server's main thread, its other threads (pool, garbage collection), PostgreSQL, and all of them. */
-export type Cpu = { main: number; rest: number; postgres: number; total: number };
+type Cpu = { main: number; rest: number; postgres: number; total: number };
 
 /**
  * Does some work, and adds its speed and the CPU time that a server and PostgreSQL used for it to its result. Only Linux reports CPU time;

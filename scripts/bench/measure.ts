@@ -120,7 +120,7 @@ export async function measureRows(stage: Stage, rounds: number, more: Readonly<R
 }
 
 /** Measures loads in turn, with bare Koa before and after each. Bare Koa becomes the first row. */
-export async function measure({ kind }: Stage, rounds: number, targets: Readonly<Record<string, Target>>): Promise<Row[]> {
+async function measure({ kind }: Stage, rounds: number, targets: Readonly<Record<string, Target>>): Promise<Row[]> {
   await using server = await startServer('servers/bare.ts');
   const bare = getting(server);
   const bareLoads: Load[] = [];
@@ -160,7 +160,7 @@ const scopes = {
 };
 
 /** Measures the scopes in turn, and finally the whole core. Returns nothing if the system doesn't report CPU times. */
-export async function measureBudget(stage: Stage, rounds: number): Promise<Scope[]> {
+async function measureBudget(stage: Stage, rounds: number): Promise<Scope[]> {
   if (!hasProc) return [];
   const partial: Record<string, ServerProcess> = {};
   for (const [name, SCOPE] of Object.entries(scopes))
@@ -215,7 +215,7 @@ function figure(name: string, database: string, goal: string, spread: Spread, va
 }
 
 /** Measures the figures of one database. Must run right after the loads of its rows, because one figure is the core's memory after them. */
-export async function measureFigures(stage: Stage, [bare, ten, thousand]: readonly Row[], rounds: number): Promise<Figure[]> {
+async function measureFigures(stage: Stage, [bare, ten, thousand]: readonly Row[], rounds: number): Promise<Figure[]> {
   const { kind, core } = stage;
   const figures: Figure[] = [];
   if (hasProc) {
@@ -275,7 +275,7 @@ async function measureSignInFlood(stage: Stage, rounds: number): Promise<Figure[
 }
 
 /** Measures how long the published command takes to show its help. */
-export async function measureHelp(rounds: number): Promise<Figure> {
+async function measureHelp(rounds: number): Promise<Figure> {
   const command = await packCommand();
   return measureTime('callkey --help', '', '< 120 ms', rounds, () => run(process.execPath, [command, '--help']));
 }
@@ -294,7 +294,7 @@ async function measureTime(name: string, database: string, goal: string, rounds:
  * Measures one, two and four cores on one PostgreSQL, with 64 connections to each. Compares two cores with one: two can handle more only if
  * one core doesn't already use all processors.
  */
-export async function measureSeveralCores(stage: Stage, rounds: number): Promise<Omit<Figures, 'grown'>> {
+async function measureSeveralCores(stage: Stage, rounds: number): Promise<Omit<Figures, 'grown'>> {
   const more = await Promise.all([1, 2, 3].map(() => startCore(stage.database)));
   const all = [stage.core, ...more];
   const measured = await inTurn({ 1: all.slice(0, 1), 2: all.slice(0, 2), 4: all }, rounds, async (cores) => {
@@ -313,10 +313,10 @@ export async function measureSeveralCores(stage: Stage, rounds: number): Promise
 }
 
 /** How many keys each database has, and also how many calls: the smallest, the one whose lists are measured, and the largest. */
-export type Sizes = Record<'smallest' | 'listed' | 'largest', number>;
+type Sizes = Record<'smallest' | 'listed' | 'largest', number>;
 
 /** Measures databases of these sizes in turn. Compares the largest with the smallest. */
-export async function grow(kind: DatabaseKind, sizes: Sizes, rounds: number): Promise<Omit<Figures, 'cores'>> {
+async function grow(kind: DatabaseKind, sizes: Sizes, rounds: number): Promise<Omit<Figures, 'cores'>> {
   const open = async (size: number) => {
     const stage = await openStage(kind, size);
     // Short loads are enough for refusing and cancelling, because their speed varies less than that of placing.

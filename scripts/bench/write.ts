@@ -122,7 +122,7 @@ function cpuTable(rows: readonly Row[]): string {
 }
 
 /** Builds a table whose lines show how much more each scope costs than the one before. */
-export function budgetTable(budget: readonly Scope[], rows: readonly Row[]): string {
+function budgetTable(budget: readonly Scope[], rows: readonly Row[]): string {
   const onPostgres = rows.filter(({ name, database }) => budget.length > 0 && name === 'place' && database === 'postgres');
   const all = [...budget, ...onPostgres.map((row) => ({ ...row, name: 'on PostgreSQL instead' }))];
   const lines = all.map(({ name, ...scope }, n) => {
@@ -157,7 +157,7 @@ function figureTable(figures: Figures['figures']): string {
 }
 
 /** Builds the sections of the pages that quote these results, by section name. */
-export function figureSections({ figures, cores, grown }: Figures) {
+function figureSections({ figures, cores, grown }: Figures) {
   return {
     figures: figureTable(figures),
     cores: tableOf(cores, {

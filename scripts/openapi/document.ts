@@ -181,7 +181,7 @@ const exported = Object.assign({}, ...modules);
 const names = new Map<unknown, string>(Object.entries(exported).map(([name, schema]) => [schema, name]));
 
 /** Names a body or response after its export: `createApiKeySchema` becomes `CreateApiKey` in the document. */
-export function schemaName(schema: z.ZodType): string {
+function schemaName(schema: z.ZodType): string {
   const name = names.get(schema);
   if (!name?.endsWith('Schema')) throw new Error("Export the schemas of a route's body and response under names that end in Schema.");
   return name.replace(/Schema$/, '').replace(/^./, (letter) => letter.toUpperCase());
@@ -191,7 +191,7 @@ export function schemaName(schema: z.ZodType): string {
  * Converts the schemas to JSON Schema, which can't express refinements, so an input that matches may still be refused. Responses may have
  * more fields than their schemas, because later releases may add some.
  */
-export function jsonSchemas(): Record<string, object> {
+function jsonSchemas(): Record<string, object> {
   const registry = z.registry<{ id: string }>();
   const ofRoutes = Object.values<Route>(routes).flatMap(({ body, answer, pending }) => [body, answer, pending]);
   for (const schema of [...ofRoutes, ...parts.map((name): unknown => exported[name])])
