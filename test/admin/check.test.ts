@@ -18,6 +18,12 @@ describeAdmin('admin check', ({ admin, json, kind, database }) => {
   });
 
   if (kind === 'postgres') {
+    it("says what to do if the database can't be reached", async () => {
+      const { code, stdout } = await adminOn(`${database()}?sslmode=verify-full`).admin(['check']);
+      expect(code).to.equal(1);
+      expect(stdout).to.match(/^FAIL {3}database: the server doesn't use TLS\. Turn on ssl in postgresql\.conf, or remove sslmode from/m);
+    });
+
     it('reports that the role may not write', async () => {
       const { code, stdout } = await adminOn(`${database()}?options=-cdefault_transaction_read_only%3Don`).admin(['check']);
       expect([code, stdout]).to.deep.include(1);

@@ -168,6 +168,13 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
         await expectRefusal(start(), 'SESSION_SECRETS', file, part);
       });
     }
+
+    it('whose link leads nowhere', async () => {
+      const database = await freshDatabase('sqlite');
+      const file = `${database.replace('sqlite:', '')}.session-secret`;
+      symlinkSync('/nowhere/secret', file);
+      await expectRefusal(startCoreHere(database, { environment: { SESSION_SECRETS: '' } }), 'SESSION_SECRETS', file, "can't be read (ENOENT");
+    });
   });
 
   describe('a PostgreSQL server', () => {

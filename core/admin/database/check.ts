@@ -148,6 +148,7 @@ async function attempt(name: string, look: () => Promise<string>): Promise<Findi
   try {
     return { name, ok: true, detail: await look() };
   } catch (error) {
-    return { name, ok: false, detail: explainDatabaseError(error)?.cause ?? (error instanceof Error ? error.message : String(error)) };
+    const { cause = error instanceof Error ? error.message : String(error), remedy = '' } = explainDatabaseError(error) ?? {};
+    return { name, ok: false, detail: remedy === '' ? cause : `${cause}. ${remedy}` };
   }
 }
