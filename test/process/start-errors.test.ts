@@ -150,6 +150,10 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
   });
 
   describe('a stored session secret', () => {
+    const load = async (database: string) => {
+      throw new Error(`taken: ${loadSessionSecrets(readConfig({ DATABASE_URL: database }), testRandomness)}`);
+    };
+
     for (const [what, content, mode, part] of [
       ['that is empty', '\n', 0o600, 'is empty. Delete the file'],
       ['that is too short', 'too short\n', 0o600, 'must contain the 43 characters that a core writes there. Delete the file'],
@@ -162,10 +166,7 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
         const file = `${database.replace('sqlite:', '')}.session-secret`;
         writeFileSync(file, content);
         chmodSync(file, mode);
-        const start = async () => {
-          throw new Error(`taken: ${loadSessionSecrets(readConfig({ DATABASE_URL: database }), testRandomness)}`);
-        };
-        await expectRefusal(start(), 'SESSION_SECRETS', file, part);
+        await expectRefusal(load(database), 'SESSION_SECRETS', file, part);
       });
     }
 
@@ -173,7 +174,7 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
       const database = await freshDatabase('sqlite');
       const file = `${database.replace('sqlite:', '')}.session-secret`;
       symlinkSync('/nowhere/secret', file);
-      await expectRefusal(startCoreHere(database, { environment: { SESSION_SECRETS: '' } }), 'SESSION_SECRETS', file, "can't be read (ENOENT");
+      await expectRefusal(load(database), 'SESSION_SECRETS', file, "can't be read (ENOENT");
     });
   });
 

@@ -3,6 +3,7 @@ import {
   existsSync,
   fsyncSync,
   linkSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -30,7 +31,7 @@ export function loadSessionSecrets(config: Config, randomness: Randomness): read
   if (database.kind !== 'sqlite') throw new Error('SESSION_SECRETS must be set when the database is PostgreSQL.');
   const file = secretFilePath(database);
   try {
-    if (!statSync(file, { throwIfNoEntry: false })) makeSecret(file, randomness);
+    if (!lstatSync(file, { throwIfNoEntry: false })) makeSecret(file, randomness);
   } catch (error) {
     throw toDatabaseError(error, database);
   }
