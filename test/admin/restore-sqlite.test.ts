@@ -99,6 +99,14 @@ describe('admin restore', () => {
       }
     });
 
+    it("says whether the backup doesn't exist or isn't a file", async () => {
+      const folder = freshDirectory();
+      const missing = await adminOn(url).admin(['restore', join(folder, 'missing')]);
+      expect([missing.code, missing.stderr]).to.deep.equal([2, `error: ${folder}/missing doesn't exist. Specify the path of a backup.\n`]);
+      const other = await adminOn(url).admin(['restore', folder]);
+      expect([other.code, other.stderr]).to.deep.equal([2, `error: ${folder} isn't a file. Specify the path of a backup.\n`]);
+    });
+
     it('refuses a backup that is a database in use, since its WAL may contain more, or that is the target itself', async () => {
       const other = await freshDatabase('sqlite');
       const core = await startCoreHere(other);

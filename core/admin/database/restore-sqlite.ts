@@ -46,7 +46,8 @@ function toUnusedName(name: string): string {
 }
 
 function refuseLiveFile(file: string, target: string): void {
-  if (!existsSync(file) || !statSync(file).isFile()) throw new Problem('invalid', `${file} doesn't exist. Specify the path of a backup.`);
+  if (!existsSync(file)) throw new Problem('invalid', `${file} doesn't exist. Specify the path of a backup.`);
+  if (!statSync(file).isFile()) throw new Problem('invalid', `${file} isn't a file. Specify the path of a backup.`);
   if (existsSync(target) && realpathSync(file) === realpathSync(target))
     throw new Problem('invalid', `${file} is the database itself. Specify the path of a backup.`);
   const live = ['-wal', '-journal'].find((suffix) => existsSync(`${file}${suffix}`) && statSync(`${file}${suffix}`).size > 0);
