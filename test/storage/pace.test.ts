@@ -486,6 +486,23 @@ describe('a claim', () => {
       expect(await take(again + 8_000 + minute)).to.deep.equal(['b']);
     });
 
+    it('counts a call for contact limits whose outcome comes while something holds it between two tries', async () => {
+      await setContactLimits(direct.ports, operator, account(), { calls: 1, days: 1, minutesBetween: 0 });
+      const phone = '+493012345678';
+      await add(['a'], { phone });
+      const [first] = await claim(now);
+      if (!first) return expect.fail('no call was claimed');
+      await store.settle(first, { event: 'not-taken', to: 'retry', at: now, dueAt: now, detail: 'Bad gateway.' });
+      const { stop } = await stopDialing(direct.ports, operator, campaign());
+      await claim(now + 1);
+      expect(await call('a')).to.include({ held_for: 'stop' });
+      await end(first, now + minute);
+      expect(await call('a')).to.include({ state: 'completed', dialed_at: now + minute - 1_000 });
+      await resumeDialing(direct.ports, operator, stop.id);
+      await add(['b'], { phone });
+      expect(await take(now + 2 * minute)).to.deep.equal([]);
+    });
+
     it('is waited for by a stop, even if the clock of the core that made it is behind or ahead', async () => {
       for (const off of [-minute, hour]) {
         await add([`off ${off}`], { due_at: instant(now - hour) });

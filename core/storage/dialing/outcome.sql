@@ -1,11 +1,12 @@
 -- Records the outcome that the provider has reported. The first one also replaces `unknown`. If the call's data was erased, it stays erased,
 -- because the detail may name the person. If the provider hasn't said that it has the call, it called the number during the hand-off that's
--- under way, which began when the lease did, or otherwise when the outcome says.
+-- under way, which began when the lease did, or otherwise when the outcome says. A call that was held since
+-- then has no first attempt.
 UPDATE calls SET
   state = r.outcome, due_at = NULL, detail = r.detail, ended_at = r.ended_at, duration_seconds = r.duration_seconds,
   handoff = 'taken', dialed_at = coalesce(dialed_at, CASE
     WHEN state = 'dialing' AND handoff = 'open' THEN due_at - r.lease
-    WHEN r.began_at > first_attempt_at THEN r.began_at ELSE first_attempt_at
+    WHEN r.began_at > coalesce(first_attempt_at, placed_at) THEN r.began_at ELSE coalesce(first_attempt_at, placed_at)
   END),
   late_outcome_at = CASE WHEN state = 'unknown' THEN r.told_at END, answered_by = r.answered_by
 FROM (
