@@ -38,6 +38,7 @@ describeBrowser('a new administrator', () => {
 
   const page = () => home.page;
   const { link, button, heading, row, dialog } = finders(page);
+  const focused = () => page().evaluate('document.activeElement.textContent');
 
   it('can show the password while typing it', async () => {
     const field = page().getByLabel('New password', { exact: true });
@@ -52,6 +53,7 @@ describeBrowser('a new administrator', () => {
 
   it('enters the organization, account and campaign on one page, and is told what is wrong with a name', async () => {
     await heading('Set up Callkey').waitFor();
+    await eventually(async () => expect(await focused()).to.equal('Set up Callkey'));
     expect(await violationsOn(page())).to.deep.equal([]);
     await page().getByLabel('Account', { exact: true }).fill(' ');
     await button('Create and continue').click();
@@ -59,6 +61,7 @@ describeBrowser('a new administrator', () => {
     await page().getByLabel('Account', { exact: true }).fill('Blue Clinic');
     await button('Create and continue').click();
     await heading('No API keys yet').waitFor();
+    await eventually(async () => expect(await focused()).to.equal('API keys'));
     await page().getByText('Blue Clinic').first().waitFor();
     // The command has the only campaign.
     await page()

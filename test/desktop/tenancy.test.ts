@@ -47,6 +47,16 @@ describeBrowser('the tenancy switcher', () => {
     await page.getByRole('button', { name: 'Southgate Calling' }).waitFor();
   });
 
+  it("moves the focus to the screen's heading after Ctrl+K has switched to another customer", async () => {
+    const { page } = harness;
+    await page.getByText('Choose an account or partner first').waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('dialog').getByRole('combobox').fill('Southgate');
+    await page.getByRole('option', { name: 'Southgate Calling' }).click();
+    await page.getByRole('button', { name: 'Southgate Calling' }).waitFor();
+    await eventually(async () => expect(await page.evaluate('document.activeElement.textContent')).to.equal('API keys'));
+  });
+
   it('selects a partner, and can clear the selection', async () => {
     const { page } = harness;
     await page.getByRole('button', { name: 'None selected' }).click();

@@ -54,6 +54,11 @@ export function startAtHeading(): void {
   document.querySelector<HTMLElement>('main h1')?.focus();
 }
 
+/** Moves the focus to the heading if the element that had it is gone, so that it isn't lost when something else replaces a screen. */
+export function recoverFocus(): void {
+  if (document.activeElement === document.body) startAtHeading();
+}
+
 export function scrollToTop(): void {
   for (const part of document.querySelectorAll('.page, .list')) part.scrollTo({ top: 0 });
   document.querySelector('.shell')?.scrollTo({ top: 0 });

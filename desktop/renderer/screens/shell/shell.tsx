@@ -26,6 +26,7 @@ import {
   leaveForms,
   leaving,
   openDialog,
+  recoverFocus,
   type ScreenProps,
   screen,
   showScreen,
@@ -60,6 +61,7 @@ export function Shell({ session }: { session: SessionView }) {
   useCommands(useCallback((command) => runCommand(command, session), [session]));
   // A layout effect, so that it can't take the focus from what the user has already chosen on the new screen.
   useLayoutEffect(startAtHeading, [arrivals.value]);
+  useLayoutEffect(recoverFocus, [tenancyKey.value]);
 
   const stops = useList<StopsView>({ key: 'stops', every: stopsMs, load: () => window.callkey.request('listStops', {}) });
   usePageKeys();
@@ -423,6 +425,7 @@ type SetUpProps = {
 /** Creates the first partner, account and campaign of a new server, so that the first key can place calls. */
 function SetUp({ onAlreadySetUp }: SetUpProps) {
   const [names, setNames] = useState(prefilled);
+  useLayoutEffect(recoverFocus, []);
 
   async function create(): Promise<Result<SessionView>> {
     const result = await window.callkey.request('setUp', names);
