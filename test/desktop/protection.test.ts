@@ -130,6 +130,22 @@ describeBrowser("the console's Protection screen", () => {
     expect(await harness.direct.storage.database.read('do_not_call')).to.deep.equal([]);
   });
 
+  it('marks the country of a list, not its numbers, if that isn’t the code of a country', async () => {
+    const { page } = harness;
+    await openAs('partner');
+    await button('Add numbers').click();
+    await page.getByLabel('Phone numbers').fill('030 12345678');
+    for (const country of ['Germany', 'XX']) {
+      await page.getByLabel('Country of numbers').fill(country);
+      await button('Add').click();
+      await page.getByText('Enter the two letters of a country, such as DE.').waitFor();
+      expect(await page.getByLabel('Phone numbers').getAttribute('aria-invalid')).to.equal(null);
+    }
+    await page.getByLabel('Country of numbers').fill(' de ');
+    await button('Add').click();
+    await row('+493012345678').waitFor();
+  });
+
   it('says how many numbers were added if a later part of a long list fails', async () => {
     const { page } = harness;
     await openAs('partner');

@@ -127,8 +127,13 @@ export function describeCountries(codes: readonly string[]): string {
   return codes.map((code) => nameCountry(shorten(code))).join(', ');
 }
 
+/** @param code in capitals */
+export function isCountry(code: string): boolean {
+  return /^[A-Z]{2}$/.test(code) && names.of(code) !== undefined;
+}
+
 export function nameCountry(code: string): string {
-  return (/^[A-Z]{2}$/.test(code) && names.of(code)) || `${code} (unknown)`;
+  return (isCountry(code) && names.of(code)) || `${code} (unknown)`;
 }
 
 /** A partner, account or campaign that can have rules. */

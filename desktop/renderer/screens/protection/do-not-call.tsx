@@ -33,7 +33,7 @@ import {
   readNumbers,
   shownLines,
 } from '../../state/pasted-numbers.ts';
-import type { Tenancy } from '../../state/protection.ts';
+import { isCountry, type Tenancy } from '../../state/protection.ts';
 import { session } from '../../state/session.ts';
 import type { TabProps } from './tenancy.tsx';
 
@@ -245,7 +245,10 @@ function AddNumbers({ own, onAdded, onClose }: AddNumbersProps) {
   return (
     <FormDialog
       title="Add to the do-not-call list"
-      problems={{ until: until === '' || isDay(until) ? null : dayProblem }}
+      problems={{
+        country: chosenCountry === undefined || isCountry(chosenCountry) ? null : 'Enter the two letters of a country, such as DE.',
+        until: until === '' || isDay(until) ? null : dayProblem,
+      }}
       act={() => {
         setAdded(0);
         return addChecked(written, chosenCountry, async (phones) => {
