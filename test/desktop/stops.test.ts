@@ -174,12 +174,12 @@ describeBrowser('the console, for stopping dialing', () => {
     await button('Save pace').click();
     await text('Must be a number from 0.1 to 1,000, or empty.');
     await page.getByLabel('Calls per second').fill('0,5');
-    await page.getByLabel('Live calls').fill('20');
+    await page.getByLabel('Live calls').fill('10,000');
     await button('Save pace').click();
     await text('The pace was saved.');
     expect(await showPace(direct.ports, operator.viewer, { scope: 'account', id: tenants.account.id })).to.include({
       perSecond: 0.5,
-      liveCalls: 20,
+      liveCalls: 10_000,
     });
   });
 });

@@ -16,6 +16,7 @@ import {
   formatRelative,
   formatTimestamp,
   pluralize,
+  readWhole,
   type Sort,
   type SortValue,
   shorten,
@@ -231,14 +232,15 @@ export function addressesProblem(text: string): string | null {
 export function callsPerDayProblem(text: string): string | null {
   const trimmed = text.trim();
   if (trimmed === '') return null;
-  const isValid = /^\d+$/.test(trimmed) && Number(trimmed) >= 1 && Number(trimmed) <= limits.callsPerDay;
+  const calls = readWhole(trimmed);
+  const isValid = calls >= 1 && calls <= limits.callsPerDay;
   return isValid ? null : `Enter a whole number from 1 to ${formatNumber(limits.callsPerDay)}, or leave it empty for no limit.`;
 }
 
 /** Returns only what the user changed, with the version they saw. Otherwise, an old dialog would undo what others have changed since. */
 export function changedLimits(apiKey: ApiKeyView, draft: LimitsDraft): ChangeApiKey | null {
   const addresses = canonicalNetworks(splitAddresses(draft.addresses));
-  const callsPerDay = draft.callsPerDay.trim() === '' ? null : Number(draft.callsPerDay);
+  const callsPerDay = draft.callsPerDay.trim() === '' ? null : readWhole(draft.callsPerDay);
   const hasNewAddresses = addresses.join() !== (apiKey.addresses ?? []).join();
   const change = {
     ...(hasNewAddresses ? { addresses: addresses.length === 0 ? null : addresses } : {}),

@@ -65,6 +65,20 @@ function formatYears(years: number, months: number): string {
   return years > 0 ? `in ${text}` : `${text} ago`;
 }
 
+/** Reads a whole number as people type it, such as "10,000" or "10.000". @returns NaN if it isn't one */
+export function readWhole(text: string): number {
+  const typed = text.trim();
+  const plain = /^[1-9]\d{0,2}([.,]\d{3})+$/.test(typed) ? typed.replaceAll(/[.,]/g, '') : typed;
+  return /^\d+$/.test(plain) ? Number(plain) : Number.NaN;
+}
+
+/** Reads a number as people type it: "0.5", "0,5", or "1,000" as the console writes a thousand. @returns NaN if it isn't one */
+export function readDecimal(text: string): number {
+  const typed = text.trim();
+  const isGrouped = /^[1-9]\d{0,2}(,\d{3})+$/.test(typed);
+  return Number(isGrouped ? typed.replaceAll(',', '') : typed.replace(',', '.'));
+}
+
 /** Formats a calendar day: "31 Jan 2027". */
 export function formatDay(instant: DateTime): string {
   return instant.setLocale('en').toFormat('d LLL yyyy');

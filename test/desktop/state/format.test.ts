@@ -10,8 +10,22 @@ import {
   formatPast,
   formatRelative,
   pluralize,
+  readDecimal,
+  readWhole,
   shorten,
 } from '../../../desktop/renderer/state/format.ts';
+
+describe('a typed number', () => {
+  it('is read as a whole number, with thousands separated by commas or points', () => {
+    const typed = ['20', ' 10,000 ', '10.000', '1,234,567', '0', '1,5', '1,0000', '0,125', 'many'];
+    expect(typed.map(readWhole)).to.deep.equal([20, 10_000, 10_000, 1_234_567, 0, Number.NaN, Number.NaN, Number.NaN, Number.NaN]);
+  });
+
+  it('is read as a decimal number, in which only a comma before three digits separates thousands', () => {
+    const typed = ['0,5', '0.5', '1.125', '0,125', '1,000', 'many'];
+    expect(typed.map(readDecimal)).to.deep.equal([0.5, 0.5, 1.125, 0.125, 1_000, Number.NaN]);
+  });
+});
 
 describe('a relative time', () => {
   const now = DateTime.fromISO('2026-11-21T12:00:00Z');

@@ -30,6 +30,7 @@ describe("the form for a key's limits", () => {
     expect(changedLimits(key, draft)).to.equal(null);
     expect(changedLimits(key, { ...draft, addresses: ' ::ffff:10.0.0.0/104, 192.0.2.7 ' })).to.equal(null);
     expect(changedLimits(key, { ...draft, callsPerDay: '' })).to.deep.equal({ callsPerDay: null, limitsVersion: 'v1' });
+    expect(changedLimits(key, { ...draft, callsPerDay: '10,000' })).to.deep.equal({ callsPerDay: 10_000, limitsVersion: 'v1' });
     expect(changedLimits(key, { ...draft, addresses: '' })).to.deep.equal({ addresses: null, limitsVersion: 'v1' });
     expect(changedLimits(key, { addresses: '2001:DB8::1', callsPerDay: '5' })).to.deep.equal({
       addresses: ['2001:db8::1/128'],
@@ -47,8 +48,8 @@ describe("the form for a key's limits", () => {
   });
 
   it('accepts no daily call limit, or a whole number from 1 to 10,000,000', () => {
-    for (const valid of ['', ' ', '1', '10000000']) expect(callsPerDayProblem(valid), valid).to.equal(null);
-    for (const wrong of ['0', '-1', '1.5', '1e3', 'x', '10000001'])
+    for (const valid of ['', ' ', '1', '10000000', '1,000', '10.000.000']) expect(callsPerDayProblem(valid), valid).to.equal(null);
+    for (const wrong of ['0', '-1', '1.5', '1,5', '1,0000', '1e3', 'x', '10000001'])
       expect(callsPerDayProblem(wrong), wrong).to.equal('Enter a whole number from 1 to 10,000,000, or leave it empty for no limit.');
   });
 

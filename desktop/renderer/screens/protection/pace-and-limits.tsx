@@ -14,6 +14,7 @@ import { useList } from '../../components/list.tsx';
 import { ListPage } from '../../components/page.tsx';
 import { announce } from '../../state/announcement.ts';
 import { lookUpChange } from '../../state/failure-text.ts';
+import { readDecimal, readWhole } from '../../state/format.ts';
 import { capitalized } from '../../state/labels.ts';
 import type { List } from '../../state/list.ts';
 import { describeContactLimits, describePace, type Tenancy } from '../../state/protection.ts';
@@ -79,9 +80,9 @@ function LimitsForms({ tenancy, view, list }: LimitsProps) {
   );
 }
 
-/** Reads a number as people type it; null if there is none. What isn't a number becomes one that no limit allows. */
-function readNumber(text: string): number | null {
-  return text.trim() === '' ? null : Number(text.trim().replace(',', '.'));
+/** Returns null for an empty field. What isn't a number becomes one that no limit allows. */
+function readLimit(text: string, read = readWhole): number | null {
+  return text.trim() === '' ? null : read(text);
 }
 
 /** Whether saved settings are those of the form. */
@@ -95,7 +96,7 @@ function PaceForm({ tenancy, view, pace, list }: LimitsProps & { pace: PaceView 
   // Contains only what the user has changed. For everything else, the form shows and saves what others have saved.
   const [draft, setDraft] = useState<{ perSecond?: string; liveCalls?: string }>({});
   const { perSecond = String(pace.perSecond ?? ''), liveCalls = String(pace.liveCalls ?? '') } = draft;
-  const input: Pace = { perSecond: readNumber(perSecond), liveCalls: readNumber(liveCalls) };
+  const input: Pace = { perSecond: readLimit(perSecond, readDecimal), liveCalls: readLimit(liveCalls) };
   const { shape } = paceSchema;
   const scope = tenancy.kind === 'campaign' ? 'campaign' : 'account';
   return (
@@ -153,7 +154,7 @@ function ContactLimitsForm({ tenancy, view, list }: LimitsProps) {
   const scope = { scope: tenancy.kind, id: tenancy.id };
   const [draft, setDraft] = useState<Partial<Record<keyof ContactLimits, string>>>({});
   const texts = limitFields.map(({ name }) => draft[name] ?? String(limits?.[name] ?? ''));
-  const [calls = null, days = null, minutesBetween = null] = texts.map(readNumber);
+  const [calls = null, days = null, minutesBetween = null] = texts.map((text) => readLimit(text));
   const isNone = calls === null && days === null && minutesBetween === null;
   const input = isNone ? null : { calls: calls ?? Number.NaN, days: days ?? Number.NaN, minutesBetween: minutesBetween ?? Number.NaN };
   const isValid = (name: keyof ContactLimits) => !input || contactLimitsSchema.shape[name].safeParse(input[name]).success;
