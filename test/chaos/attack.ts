@@ -49,8 +49,10 @@ export function describeAttacks(...attacks: readonly Attack[]): void {
         const [counts, notes] = [ledger.count(), ledger.notes.join('; ')];
         if (options) output.log(`    ${notes}`);
         table[`${attack.name} on ${kind}`] = { ...counts, s: Math.round((performance.now() - startedAt) / 1_000) };
-        const { sent: _, acknowledged: __, ...faults } = counts;
-        expect(Object.fromEntries(Object.entries(faults).filter(([, count]) => count !== 0)), notes).to.deep.equal({});
+        // The short version shares the processors with other tests, so it only notes how long a response took.
+        const ignored = isQuick ? ['sent', 'acknowledged', 'late'] : ['sent', 'acknowledged'];
+        const faults = Object.entries(counts).filter(([column, count]) => count !== 0 && !ignored.includes(column));
+        expect(Object.fromEntries(faults), notes).to.deep.equal({});
       });
     }
   });
