@@ -30,7 +30,11 @@ describeBrowser("the console's lines about what happened", () => {
     await panel().getByRole('link', { name: 'Show the API key' }).click();
     await panel().getByText('Revoked', { exact: true }).first().waitFor();
     await panel().getByText('Its user Tom Teammate was deleted').first().waitFor();
-    await panel().getByText('The operator revoked this API key').waitFor();
+    await panel().getByRole('link', { name: 'The operator revoked this API key' }).click();
+    await panel().locator('dt:text-is("Event ID")').waitFor();
+    await panel().getByText('Its user Tom Teammate was deleted').waitFor();
+    await page.goBack();
+    await panel().getByText('Revoked', { exact: true }).first().waitFor();
     await page.goBack();
     await page.reload();
     await panel().getByText('Its user Tom Teammate was deleted').waitFor();

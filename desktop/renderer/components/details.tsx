@@ -2,7 +2,7 @@ import { type ComponentChildren, Fragment } from 'preact';
 import { useEffect, useLayoutEffect } from 'preact/hooks';
 import type { Failure } from '../../ipc.ts';
 import { type ActivityEvent, addressLabel, describeEvent } from '../state/activity.ts';
-import { linkTo } from '../state/addresses.ts';
+import { formatAddress, linkTo } from '../state/addresses.ts';
 import { whisper } from '../state/announcement.ts';
 import { describeFailure, isNotFound } from '../state/failure-text.ts';
 import { formatDates } from '../state/format.ts';
@@ -95,7 +95,9 @@ export function Events({ events, about }: { events: readonly ActivityEvent[]; ab
           <li key={event.id}>
             <Moment at={event.at} />
             <span>
-              <bdi>{describeEvent(event, session.value?.viewer.id ?? '', about)}</bdi>
+              <EventLink event={event}>
+                <bdi>{describeEvent(event, session.value?.viewer.id ?? '', about)}</bdi>
+              </EventLink>
               {event.action === 'api-key.refused' && ` (${addressLabel(event.address)})`}
               {event.detail !== undefined && <span class="caption">{capitalized(formatDates(event.detail))}</span>}
             </span>
@@ -104,6 +106,11 @@ export function Events({ events, about }: { events: readonly ActivityEvent[]; ab
       </ul>
     </section>
   );
+}
+
+/** Leads to the event on Activity, except for a refused request: it has no actor, so account users don't see it there. */
+function EventLink({ event: { id, action }, children }: { event: ActivityEvent; children: ComponentChildren }) {
+  return action === 'api-key.refused' ? children : <a href={formatAddress('activity', { open: id })}>{children}</a>;
 }
 
 export function Copyable({ text, noun }: { text: string; noun: string }) {
