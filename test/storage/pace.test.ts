@@ -116,6 +116,24 @@ describe('a claim', () => {
       expect(await claim(now + 7_000, 10, { perSecond: null, liveCalls: 5 })).to.deep.equal([]);
     });
 
+    for (const [scope, set] of [
+      ['the server', null],
+      ['an account', account],
+      ['a campaign', campaign],
+    ] as const)
+      it(`takes live calls back that have no outcome or whose core died even if many older ones wait for ${scope} to have fewer`, async () => {
+        const pace = { perSecond: null, liveCalls: 1 };
+        if (set) await setPace(direct.ports, operator, set(), pace);
+        const live = { state: 'dialing', attempt: 1, provider: 'webhook', first_attempt_at: instant(now - hour) } as const;
+        await add(['overdue'], { ...live, handoff: 'taken', dialed_at: instant(now - hour) });
+        await add(['lost'], { ...live, handoff: 'open' });
+        await add(names(50), { due_at: instant(now - hour) });
+        const claimed: string[] = [];
+        for (let at: number = now; at < now + 5_000; at += 250)
+          claimed.push(...(await claim(at, 10, set ? null : pace)).map(({ contactId, handoff }) => `${contactId} ${handoff}`));
+        expect(claimed).to.have.members(['overdue taken', 'lost doubt']);
+      });
+
     it("passes over a campaign's waiting calls, so that those of another campaign of the account leave", async () => {
       const other = await newCampaign('Other');
       await add(names(700));

@@ -40,9 +40,10 @@ const patience = 1_000;
 
 /**
  * The part of a claim that a lane gets: how many calls, and how many of each account in each turn. `stopped` are accounts of which only calls
- * that a provider has are claimed, because their outcomes don't wait for a stop to end.
+ * that a provider has are claimed, because their outcomes don't wait for a stop to end. With `isOnlyLive`, only calls that a provider may have
+ * are claimed.
  */
-type Share = { accounts: Map<string, number>; limit: number; stopped: ReadonlySet<string> };
+type Share = { accounts: Map<string, number>; limit: number; stopped: ReadonlySet<string>; isOnlyLive?: boolean };
 type DueAccount = { account_id: string; is_stopped: number | boolean };
 /** The number of accounts for which the process remembers which lane has the next turn. */
 const maxTurns = 10_000;
@@ -138,14 +139,22 @@ export function claimer(root: Lane, database: Lane, clock: Clock, rules: KnownRu
       await paced.save(trx);
       if (blocked > 0) onStopped('do-not-call', blocked);
       for (const each of lapsed) onStopped(...each);
-      return { claimed, pacedAt: paced.at, moved: blocked + (await moveStopped(database, trx, judged, claim.now, onStopped)) };
+      return {
+        claimed,
+        full: paced.full,
+        pacedAt: paced.at,
+        moved: blocked + (await moveStopped(database, trx, judged, claim.now, onStopped)),
+      };
     });
   }
 
-  /** Picks the calls that may leave now, and holds those that only wait for their campaign's pace. */
+  /**
+   * Picks the calls that may leave now, and holds those that only wait for their campaign's pace. `full` are accounts with calls that wait for
+   * fewer live calls.
+   */
   async function pace(trx: Knex.Transaction, judged: JudgedCalls, limit: number, { now, lateness = 0 }: Claim) {
     if (judged.open.every(({ paces }) => paces.length === 0))
-      return { open: judged.open.slice(0, limit), save: async () => undefined, at: null };
+      return { open: judged.open.slice(0, limit), full: new Set<string>(), save: async () => undefined, at: null };
     const at = { ...(await time.read(trx)), lateness };
     const kept = await keepPace(judged.open, limit, judged.scopes, at, (scope, max) => countLiveIn(trx, scope, max));
     for (const [pace, over] of Map.groupBy(kept.over, (each) => each.pace)) {
@@ -156,7 +165,8 @@ export function claimer(root: Lane, database: Lane, clock: Clock, rules: KnownRu
       const times = await spread(trx, pace, { first: plus(now, Math.ceil(first.inMs)), count: waiting.length, known });
       for (const [n, { call }] of waiting.entries()) holdOrLapse(judged, call, times[n] ?? now, 'pace');
     }
-    return { open: kept.open.map(({ call, leaves }) => ({ ...call, leaves })), save: kept.save, at };
+    const full = new Set(kept.over.flatMap(({ call, isFull }) => (isFull ? (judged.campaigns.get(call.key[0])?.account.id ?? []) : [])));
+    return { open: kept.open.map(({ call, leaves }) => ({ ...call, leaves })), full, save: kept.save, at };
   }
 
   /** Counts the live calls of all lanes. Its own lane is read in the transaction. */
@@ -172,12 +182,15 @@ export function claimer(root: Lane, database: Lane, clock: Clock, rules: KnownRu
     const all: ClaimedCall[] = [];
     // Repeat if calls were ended or postponed instead of claimed, because even thousands of calls outside their calling hours must not keep
     // the calls behind them from being dialed.
-    for (let round = 0, size = limit; round < maxRounds && all.length < limit; round++, size = sweepBatchSize) {
+    for (let round = 0, size = limit, part = share; round < maxRounds && all.length < limit; round++, size = sweepBatchSize) {
       try {
-        const { claimed, moved, pacedAt } = await claimOnce(share, limit - all.length, size, claim, others);
+        const { claimed, full, moved, pacedAt } = await claimOnce(part, limit - all.length, size, claim, others);
         if (pacedAt) time.noteEnd(pacedAt);
         all.push(...claimed);
-        if (moved === 0) break;
+        if (moved > 0) continue;
+        if (part.isOnlyLive || full.size === 0) break;
+        // A million calls may be waiting in front of a live call that the claim would end.
+        part = { ...share, accounts: new Map([...accounts].filter(([account]) => full.has(account))), isOnlyLive: true };
       } catch (error) {
         if (error instanceof LockNeeded && all.length === 0) return null;
         // Calls of an earlier round were claimed, so they must be dialed. If the failure lasts, the next claim reports it.
@@ -239,7 +252,7 @@ type PickedRow = Pick<CallRow, (typeof pickedColumns)[number]>;
 async function pick(
   database: Lane,
   trx: Knex.Transaction,
-  { accounts, stopped }: Share,
+  { accounts, stopped, isOnlyLive = false }: Share,
   { now, size, turns, others }: { now: Millis; size: number; turns: KeyTurns; others: ReadonlyMap<string, CallKeyPair[]> },
 ): Promise<PickedRow[]> {
   const perTurn = [...accounts.values()].reduce((sum, count) => sum + count, 0);
@@ -247,13 +260,16 @@ async function pick(
   const queues: { count: number; calls: PickedRow[] }[] = [];
   for (const [account, count] of accounts) {
     const each = count * rounds;
-    if (stopped.has(account)) {
+    // Calls of a stopped campaign that a provider may have can't be held, and mustn't keep those behind them waiting.
+    const mayBeClaimed = `NOT (${isAt('open', 'doubt')} AND campaign_id IN (SELECT scope_id FROM dialing_stops WHERE scope = 'campaign'))`;
+    if (stopped.has(account) || isOnlyLive) {
       // Read the few calls that are being dialed, because a million may be waiting.
-      const taken = trx(trx.raw(dialingSql(database)))
+      const live = trx(trx.raw(dialingSql(database)))
         .where('account_id', account)
-        .whereRaw(isAt('taken'))
-        .where('due_at', '<=', now);
-      queues.push({ count, calls: await unlocked(trx, taken.orderBy('due_at').limit(each)).select(pickedColumns) });
+        .whereRaw(stopped.has(account) ? isAt('taken') : isAt('open', 'doubt', 'taken'))
+        .where('due_at', '<=', now)
+        .whereRaw(mayBeClaimed);
+      queues.push({ count, calls: await unlocked(trx, live.orderBy('due_at').limit(each)).select(pickedColumns) });
       continue;
     }
     const due = () =>
@@ -263,8 +279,7 @@ async function pick(
         .where('due_at', '<=', now)
         // Exclude calls that should have lapsed. There may have been too many to end all of them first.
         .where((inTime) => inTime.whereRaw(`NOT ${isUndialed}`).orWhereRaw(`${lapsesAt} >= ?`, [now]))
-        // Calls of a stopped campaign that a provider may have can't be held, and mustn't keep those behind them waiting.
-        .whereRaw(`NOT (${isAt('open', 'doubt')} AND campaign_id IN (SELECT scope_id FROM dialing_stops WHERE scope = 'campaign'))`);
+        .whereRaw(mayBeClaimed);
     const front: PickedRow[] = await unlocked(trx, due().orderBy('due_at').limit(each)).select(pickedColumns);
     const keys = others.get(account) ?? [];
     const behind: PickedRow[] = keys.length === 0 ? [] : await unlocked(trx, due().whereIn(callKey, keys)).select(pickedColumns);
