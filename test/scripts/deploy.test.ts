@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -85,20 +85,45 @@ describe('a core started by systemd (needs systemd-notify and python3)', () => {
 });
 
 describe('callkey-service', () => {
-  it("passes the service's variables and credentials on, as systemd reads them", () => {
-    const folder = freshDirectory();
-    const dropIns = join(folder, 'callkey.service.d');
+  let folder: string;
+  let dropIns: string;
+  beforeEach(() => {
+    folder = freshDirectory();
+    dropIns = join(folder, 'callkey.service.d');
     mkdirSync(dropIns);
-    writeFileSync(join(dropIns, 'session-secrets.conf'), '[Service]\nLoadCredential=session-secrets:/etc/callkey/session-secrets\n');
-    writeFileSync(join(folder, 'session-secrets'), 'from a credential\n');
-    writeFileSync(join(folder, 'environment'), " \tDATABASE_URL=sqlite:/srv/callkey.db \n# PORT=1\nOIDC_NAME=Ada's $HOME\nHOST=::1");
+  });
+
+  function run() {
     const script = readFileSync(join(deploy, 'callkey-service'), 'utf8')
       .replaceAll(/\/etc\/(callkey|systemd\/system)/g, folder)
       .replace('runuser -u callkey -- callkey-admin', 'env');
-    const { stdout } = spawnSync('sh', ['-c', script], { encoding: 'utf8', env: { PATH: process.env['PATH'] } });
+    return spawnSync('sh', ['-c', script], { encoding: 'utf8', env: { PATH: process.env['PATH'] } });
+  }
+
+  it("passes the service's variables and credentials on, as systemd reads them", () => {
+    writeFileSync(join(dropIns, 'session-secrets.conf'), '[Service]\nLoadCredential=session-secrets:/etc/callkey/session-secrets\n');
+    writeFileSync(join(folder, 'session-secrets'), 'from a credential\n');
+    writeFileSync(join(folder, 'environment'), " \tDATABASE_URL=sqlite:/srv/callkey.db \n# PORT=1\nOIDC_NAME=Ada's $HOME\nHOST=::1");
+    const { stdout } = run();
     const passed = ['DATABASE_URL=sqlite:/srv/callkey.db', "OIDC_NAME=Ada's $HOME", 'HOST=::1', 'SESSION_SECRETS=from a credential'];
     expect(stdout.split('\n')).to.include.members(passed);
     expect(stdout).not.to.contain('PORT=1');
+  });
+
+  it("uses the database of the drop-in for PostgreSQL, and refuses one that it can't find out, such as an encrypted credential", () => {
+    writeFileSync(join(folder, 'database-url'), 'postgres://callkey@127.0.0.1/callkey\n');
+    copyFileSync(join(deploy, 'callkey-postgresql.conf'), join(dropIns, 'postgresql.conf'));
+    writeFileSync(join(folder, 'session-secrets'), 'from a credential\n');
+    expect(run().stdout).to.contain('DATABASE_URL=postgres://callkey@127.0.0.1/callkey\n');
+    for (const lines of [
+      'LoadCredentialEncrypted=database-url:/etc/callkey/database-url.cred\nEnvironment=DATABASE_URL= DATABASE_URL_FILE=%d/database-url\n',
+      'Environment="DATABASE_URL=postgres://callkey@127.0.0.1/callkey"\n',
+    ]) {
+      writeFileSync(join(dropIns, 'postgresql.conf'), `[Service]\n${lines}`);
+      const { status, stdout, stderr } = run();
+      expect([status, stdout]).to.deep.equal([1, '']);
+      expect(stderr).to.contain('sets the database in a way that callkey-service does not read');
+    }
   });
 });
 
