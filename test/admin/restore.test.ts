@@ -212,6 +212,21 @@ describe('admin restore', () => {
         expect(ended).to.deep.equal([unreachable, unreachable, failed, failed]);
       });
 
+      it('works with a pg_restore that is newer than the server, and sets a parameter that the server does not know', async () => {
+        await json('partner', 'add', 'One');
+        await json('backup', file);
+        const programs = freshDirectory();
+        const original = execFileSync('which', ['pg_restore'], { encoding: 'utf8' }).trim();
+        // From version 17 on, pg_restore sets transaction_timeout, which earlier servers don't have.
+        const settings = 'SET idle_in_transaction_session_timeout = 0;\\nSET transaction_timeout = 0;';
+        const script = `#!/bin/sh\n${original} "$@" | sed 's/^SET idle_in_transaction_session_timeout = 0;$/${settings}/'\n`;
+        writeFileSync(join(programs, 'pg_restore'), script, { mode: 0o755 });
+        const env = { DATABASE_URL: url, PATH: `${programs}:${process.env['PATH']}` };
+        const { code, stderr } = await runScript('core/admin.ts', ['restore', file], { env });
+        expect([code, stderr]).to.deep.equal([0, '']);
+        expect((await json('partner', 'list')).partners).to.have.length(1);
+      });
+
       it('also works with plain pg_restore into an empty database', async () => {
         await json('partner', 'add', 'One');
         const direct = await openDirect(url);

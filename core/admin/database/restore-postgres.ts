@@ -1,6 +1,7 @@
 import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { pageUrl } from '#contract/pages.ts';
 import { Problem } from '../../domain/problem.ts';
 import { adminCommand } from '../../program.ts';
@@ -112,10 +113,10 @@ async function replaceObjects(url: string, own: number, args: readonly string[])
   done.catch(() => undefined);
   stdin.write(opening(own));
   const restoring = startPostgresTool(url, 'pg_restore', args);
-  restoring.child.stdout.pipe(stdin, { end: false });
+  const copied = pipeline(restoring.child.stdout, withoutTransactionTimeout, stdin, { end: false });
   // If psql fails, nothing reads pg_restore's output anymore, so pg_restore would wait forever.
   psql.child.once('close', () => restoring.child.kill());
-  const failure = await waitForTool(restoring).then(
+  const failure = await Promise.all([waitForTool(restoring), copied]).then(
     () => undefined,
     (error: unknown) => error,
   );
@@ -123,6 +124,26 @@ async function replaceObjects(url: string, own: number, args: readonly string[])
   stdin.end(failure === undefined ? 'RESET search_path;\nDELETE FROM sessions;\nCOMMIT;\n' : '');
   await done;
   if (failure !== undefined) throw failure;
+}
+
+/** In bytes. More than the settings at the start of pg_restore's output. */
+const settingsSize = 4_096;
+
+/**
+ * Removes a setting that pg_restore writes from version 17 on, because earlier servers don't have it, and would refuse the whole restore.
+ * `opening` has already set it for servers that do.
+ */
+async function* withoutTransactionTimeout(output: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let start: Buffer | undefined = Buffer.alloc(0);
+  const edited = (bytes: Buffer) => Buffer.from(bytes.toString('latin1').replace(/^SET transaction_timeout = 0;\n/m, ''), 'latin1');
+  for await (const chunk of output) {
+    if (start === undefined) yield chunk;
+    else start = Buffer.concat([start, chunk]);
+    if (start === undefined || start.length < settingsSize) continue;
+    yield edited(start);
+    start = undefined;
+  }
+  if (start !== undefined) yield edited(start);
 }
 
 /** Selects Callkey's lines from a table of contents, which also lists other programs' functions and types in the same schema. */
