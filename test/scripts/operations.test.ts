@@ -234,8 +234,28 @@ describe('the pages about operations', () => {
   }
 });
 
+const find = (id: string) => blocks.find((block) => block.id === id)?.text ?? '';
+
+describe("the pages' commands that set variables", () => {
+  for (const [id, name] of [
+    ['proxy-and-tls: On the same machine', 'environment'],
+    ['proxy-and-tls: TLS without a proxy', 'environment'],
+    ['proxy-and-tls: A second core', 'environment-2'],
+  ] as const)
+    it(`keep the last line of a file without a line break at its end (${id})`, () => {
+      const folder = freshDirectory();
+      writeFileSync(join(folder, 'environment'), 'PORT=8090\nOIDC_NAME=Ada');
+      const lines = find(id)
+        .split('\n')
+        .filter((line) => /\/etc\/callkey\/environment/.test(line) && !line.includes('callkey.service'));
+      const script = lines.join('\n').replaceAll('/etc/callkey', folder);
+      for (const _ of [1, 2]) execFileSync('sh', ['-euc', script]);
+      const [port, oidc, ...added] = readFileSync(join(folder, name), 'utf8').match(/^.+$/gm) ?? [];
+      expect([port, oidc, added.length]).to.deep.equal(['PORT=8090', 'OIDC_NAME=Ada', 2]);
+    });
+});
+
 describe('the pages about containers', () => {
-  const find = (id: string) => blocks.find((block) => block.id === id)?.text ?? '';
   const deploy = (name: string) => readFileSync(join(root, 'core', 'deploy', name), 'utf8');
 
   /** Runs a script twice, with stand-ins for programs that need a server. @returns the commands that it gave them */
