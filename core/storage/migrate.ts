@@ -1,9 +1,9 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Knex } from 'knex';
-import { Problem } from '../domain/problem.ts';
+import { errorCode, Problem } from '../domain/problem.ts';
 import { shardSchema, shardsName } from './engine/call-lanes.ts';
 import { type Dialect, getDialect, type Lane } from './engine/database.ts';
-import { isLocked } from './engine/errors.ts';
+import { explainDatabaseError, isLocked, UnusableDatabase } from './engine/errors.ts';
 import { readSql } from './engine/sql-file.ts';
 import { migrationsTable } from './engine/tables.ts';
 
@@ -16,6 +16,9 @@ const migrations: readonly Migration[] = [{ name: '001-schema', up: createSchema
 
 /** In ms. The maximum wait for another core's migration. It's longer than the migration of a large database took. */
 const maxWait = 300_000;
+
+const insufficientPrivilege = '42501';
+const ownerMigrates = 'Migrate as the role that owns the tables, or make this one the owner of the database.';
 
 /**
  * Updates the schema in one transaction, with a lock, so that if several cores start at the same time, one migrates and the others wait. If
@@ -32,6 +35,9 @@ export async function migrate(database: Lane, signal?: AbortSignal): Promise<str
     try {
       return await applyMissing(database, signal);
     } catch (error) {
+      // With two roles, the core's own must not get the right that it lacks.
+      if (errorCode(error) === insufficientPrivilege)
+        throw new UnusableDatabase(insufficientPrivilege, explainDatabaseError(error)?.cause ?? '', ownerMigrates);
       // On SQLite, another core's migration may take longer than a statement waits for the lock, so try again.
       if (!isLocked(error) || performance.now() - started > maxWait) throw error;
       await setTimeout(100, undefined, signal && { signal });

@@ -245,6 +245,17 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
       await expectRefusal(start, 'DATABASE_URL', 'lacks INSERT, UPDATE, DELETE on accounts', 'Grant the user');
     });
 
+    it('whose schema has to be migrated by another role', async () => {
+      const database = await emptyDatabase('postgres');
+      const worker = `worker_${randomBytes(4).toString('hex')}`;
+      const client = new pg.Client(database);
+      await client.connect();
+      await client.query(`CREATE ROLE ${worker} LOGIN PASSWORD 'x'`);
+      await client.end();
+      const start = startCoreHere(Object.assign(new URL(database), { username: worker, password: 'x' }).href);
+      await expectRefusal(start, 'DATABASE_URL', 'permission denied for schema public', 'Migrate as the role that owns the tables');
+    });
+
     it("that doesn't use TLS, if the address requires it", async () => {
       const start = startCoreHere(await changed({ search: '?sslmode=require' }));
       await expectRefusal(start, 'DATABASE_URL', "the server doesn't use TLS", 'remove sslmode');
