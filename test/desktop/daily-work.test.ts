@@ -4,7 +4,7 @@ import { operator } from '../../core/domain/audit/audit.ts';
 import { changeUser } from '../../core/domain/directory/users.ts';
 import { browserForEach, describeBrowser } from '../support/browser.ts';
 import { fillInKey } from '../support/console-harness.ts';
-import { createKeyOn } from '../support/sample-data.ts';
+import { createKeyOn, revokeKeyElsewhere } from '../support/sample-data.ts';
 import { placeCall } from '../support/tenants.ts';
 import { eventually, until } from '../support/until.ts';
 
@@ -19,8 +19,10 @@ describeBrowser('the console in daily work', () => {
     await createKeyOn(browser.harness, teammate, 'Of Tom');
   });
 
-  it('finds users, campaigns and IDs with Ctrl+K', async () => {
+  it('finds users, campaigns and IDs with Ctrl+K, also the ID of a revoked key', async () => {
     const { campaign, users } = browser.harness.tenants;
+    const { id: revoked } = await createKeyOn(browser.harness, users.teammate, 'Long gone');
+    await revokeKeyElsewhere(browser.harness, 'Long gone');
     await open(undefined, 'partner');
     for (const [search, option, address, shown] of [
       [
@@ -30,6 +32,7 @@ describeBrowser('the console in daily work', () => {
         browser.page.getByRole('complementary', { name: /Tom Teammate/ }),
       ],
       ['remind', /Appointment reminders.*Campaign · Blue Clinic/, `#/calls/${campaign.id}`, browser.page.getByText('No calls yet')],
+      [revoked, /Long gone.*Revoked API key/, `#/api-keys/${revoked}`, browser.page.getByRole('complementary', { name: /Long gone/ })],
       [users.sibling.id, /Sue Sibling/, `#/users/${users.sibling.id}`, browser.page.getByRole('complementary', { name: /Sue Sibling/ })],
     ] as const) {
       await browser.page.keyboard.press('Control+k');

@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { SessionView } from '#contract/console/session.ts';
 import { foldText } from '#contract/text/text.ts';
-import type { Command } from '../../../ipc.ts';
+import type { Command, Result } from '../../../ipc.ts';
 import { screensFor, showCommand } from '../../../screens.ts';
 import { isLink } from '../../../server-address.ts';
 import { findCustomers, type Option, Picker } from '../../components/choose.tsx';
@@ -126,10 +126,17 @@ async function findAnything(session: SessionView, search: string): Promise<{ ok:
   return { ok: true, value: results.flatMap((result) => (result?.ok ? result.value : [])) };
 }
 
-const findKey = (id: string) =>
-  mapped(window.callkey.request('showApiKey', { id, timeZone: ownZone.peek() }), ({ apiKey: { name } }): Destination[] => [
-    { id: `key-of-id:${id}`, name, caption: 'API key', address: formatAddress('api-keys', { open: id }) },
-  ]);
+/** A revoked key still has details, which say who revoked it and why. */
+async function findKey(id: string): Promise<Result<Destination[]>> {
+  const toOption =
+    (caption: string) =>
+    ({ apiKey: { name } }: { apiKey: { name: string } }) => [
+      { id: `key-of-id:${id}`, name, caption, address: formatAddress('api-keys', { open: id }) },
+    ];
+  const found = mapped(window.callkey.request('showApiKey', { id, timeZone: ownZone.peek() }), toOption('API key'));
+  if ((await found).ok) return found;
+  return mapped(window.callkey.request('showRevokedApiKey', { id }), toOption('Revoked API key'));
+}
 
 const findUser = (id: string) => mapped(window.callkey.request('previewDeletion', { id, cursor: null }), ({ user }) => [toUser(user)]);
 
