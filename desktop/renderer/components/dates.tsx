@@ -120,7 +120,16 @@ export function DayInput({ min = '', max = '', ...input }: DayInputProps) {
         <Icon name="calendar" />
       </button>
       {isOpen && (
-        <Calendar around={ref.current} day={first} min={min} max={max} onChoose={close} onClose={close} onLeave={() => setOpen(false)} />
+        <Calendar
+          around={ref.current}
+          first={first}
+          chosen={input.value}
+          min={min}
+          max={max}
+          onChoose={close}
+          onClose={close}
+          onLeave={() => setOpen(false)}
+        />
       )}
     </span>
   );
@@ -128,7 +137,10 @@ export function DayInput({ min = '', max = '', ...input }: DayInputProps) {
 
 type CalendarProps = {
   around: HTMLElement | null;
-  day: string;
+  /** The day that has the focus at first. */
+  first: string;
+  /** The day that the input has, if it has one. */
+  chosen: string;
   min: string;
   max: string;
   onChoose: (day: string) => void;
@@ -154,8 +166,8 @@ function move(day: string, key: string, isShift: boolean): string | null {
   return months === undefined ? null : plusMonths(day, months * (isShift ? 12 : 1));
 }
 
-function Calendar({ around, day, min, max, onChoose, onClose, onLeave }: CalendarProps) {
-  const [active, setActive] = useState(day);
+function Calendar({ around, first, chosen, min, max, onChoose, onClose, onLeave }: CalendarProps) {
+  const [active, setActive] = useState(first);
   const ref = useRef<HTMLDivElement>(null);
   const titleId = useId();
   useLayoutEffect(() => {
@@ -236,7 +248,7 @@ function Calendar({ around, day, min, max, onChoose, onClose, onLeave }: Calenda
                         class="quiet"
                         tabIndex={each === active ? 0 : -1}
                         aria-label={formatIsoDay(each)}
-                        aria-pressed={each === day}
+                        aria-pressed={each === chosen}
                         aria-current={each === today() ? 'date' : undefined}
                         aria-disabled={!isPossible(each)}
                         onClick={() => isPossible(each) && onChoose(each)}
