@@ -134,6 +134,23 @@ describe('a claim', () => {
         expect(claimed).to.have.members(['overdue taken', 'lost doubt']);
       });
 
+    for (const [scope, set] of [
+      ['the server', null],
+      ['an account', account],
+    ] as const)
+      it(`takes live calls back first if many older ones wait for the pace of ${scope}`, async () => {
+        const pace = { perSecond: 0.5, liveCalls: null };
+        if (set) await setPace(direct.ports, operator, set(), pace);
+        const live = { state: 'dialing', attempt: 1, provider: 'webhook', first_attempt_at: instant(now - hour) } as const;
+        await add(['overdue'], { ...live, handoff: 'taken', dialed_at: instant(now - hour) });
+        await add(['lost'], { ...live, handoff: 'open' });
+        await add(names(50), { due_at: instant(now - hour) });
+        const claimed: string[] = [];
+        for (let at: number = now; at < now + 9_000; at += 500)
+          claimed.push(...(await claim(at, 10, set ? null : pace)).map(({ contactId }) => contactId));
+        expect(claimed.slice(0, 4)).to.include.members(['overdue', 'lost']);
+      });
+
     it("passes over a campaign's waiting calls, so that those of another campaign of the account leave", async () => {
       const other = await newCampaign('Other');
       await add(names(700));

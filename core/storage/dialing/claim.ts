@@ -40,11 +40,10 @@ const patience = 1_000;
 
 /**
  * The part of a claim that a lane gets: how many calls, and how many of each account in each turn. `stopped` are accounts of which only calls
- * that a provider has are claimed, because their outcomes don't wait for a stop to end. With `isOnlyLive`, only calls that a provider may have
- * are claimed.
+ * that a provider has are claimed, because their outcomes don't wait for a stop to end. `paced` are accounts whose calls may wait for their pace.
  */
-type Share = { accounts: Map<string, number>; limit: number; stopped: ReadonlySet<string>; isOnlyLive?: boolean };
-type DueAccount = { account_id: string; is_stopped: number | boolean };
+type Share = { accounts: Map<string, number>; limit: number; stopped: ReadonlySet<string>; paced: ReadonlySet<string> };
+type DueAccount = { account_id: string; is_stopped: number | boolean; is_paced: number | boolean };
 /** The number of accounts for which the process remembers which lane has the next turn. */
 const maxTurns = 10_000;
 
@@ -73,11 +72,13 @@ export function dueAccounts(database: Lane, clock: Clock) {
     const found = await Promise.allSettled(lanes.map((lane) => find(lane, now, max)));
     const lanesByAccount = new Map<string, Lane[]>();
     const stopped = new Set<string>();
+    const paced = new Set<string>();
     for (const [n, lane] of lanes.entries()) {
       const result = found[n];
-      for (const { account_id: account, is_stopped: isStopped } of result?.status === 'fulfilled' ? result.value : []) {
+      for (const { account_id: account, is_stopped, is_paced } of result?.status === 'fulfilled' ? result.value : []) {
         lanesByAccount.set(account, [...(lanesByAccount.get(account) ?? []), lane]);
-        if (isStopped) stopped.add(account);
+        if (is_stopped) stopped.add(account);
+        if (is_paced) paced.add(account);
       }
     }
     const accounts = [...lanesByAccount.keys()].sort((a, b) => order(a, b, lastAccount)).slice(0, max);
@@ -91,7 +92,7 @@ export function dueAccounts(database: Lane, clock: Clock) {
       const turn = turns.get(account) ?? 0;
       if (own.length > 1) turns.set(account, turn + 1);
       const lane = own[turn % own.length] ?? database;
-      const share = shares.get(lane) ?? { accounts: new Map(), limit: 0, stopped };
+      const share = shares.get(lane) ?? { accounts: new Map(), limit: 0, stopped, paced };
       // An account that also has calls in other lanes gets fewer in this one.
       share.accounts.set(account, lane.hasOnlyCalls ? (share.accounts.get(account) ?? 0) + 1 : 1);
       share.limit++;
@@ -139,22 +140,14 @@ export function claimer(root: Lane, database: Lane, clock: Clock, rules: KnownRu
       await paced.save(trx);
       if (blocked > 0) onStopped('do-not-call', blocked);
       for (const each of lapsed) onStopped(...each);
-      return {
-        claimed,
-        full: paced.full,
-        pacedAt: paced.at,
-        moved: blocked + (await moveStopped(database, trx, judged, claim.now, onStopped)),
-      };
+      return { claimed, pacedAt: paced.at, moved: blocked + (await moveStopped(database, trx, judged, claim.now, onStopped)) };
     });
   }
 
-  /**
-   * Picks the calls that may leave now, and holds those that only wait for their campaign's pace. `full` are accounts with calls that wait for
-   * fewer live calls.
-   */
+  /** Picks the calls that may leave now, and holds those that only wait for their campaign's pace. */
   async function pace(trx: Knex.Transaction, judged: JudgedCalls, limit: number, { now, lateness = 0 }: Claim) {
     if (judged.open.every(({ paces }) => paces.length === 0))
-      return { open: judged.open.slice(0, limit), full: new Set<string>(), save: async () => undefined, at: null };
+      return { open: judged.open.slice(0, limit), save: async () => undefined, at: null };
     const at = { ...(await time.read(trx)), lateness };
     const kept = await keepPace(judged.open, limit, judged.scopes, at, (scope, max) => countLiveIn(trx, scope, max));
     for (const [pace, over] of Map.groupBy(kept.over, (each) => each.pace)) {
@@ -165,8 +158,7 @@ export function claimer(root: Lane, database: Lane, clock: Clock, rules: KnownRu
       const times = await spread(trx, pace, { first: plus(now, Math.ceil(first.inMs)), count: waiting.length, known });
       for (const [n, { call }] of waiting.entries()) holdOrLapse(judged, call, times[n] ?? now, 'pace');
     }
-    const full = new Set(kept.over.flatMap(({ call, isFull }) => (isFull ? (judged.campaigns.get(call.key[0])?.account.id ?? []) : [])));
-    return { open: kept.open.map(({ call, leaves }) => ({ ...call, leaves })), full, save: kept.save, at };
+    return { open: kept.open.map(({ call, leaves }) => ({ ...call, leaves })), save: kept.save, at };
   }
 
   /** Counts the live calls of all lanes. Its own lane is read in the transaction. */
@@ -182,15 +174,12 @@ export function claimer(root: Lane, database: Lane, clock: Clock, rules: KnownRu
     const all: ClaimedCall[] = [];
     // Repeat if calls were ended or postponed instead of claimed, because even thousands of calls outside their calling hours must not keep
     // the calls behind them from being dialed.
-    for (let round = 0, size = limit, part = share; round < maxRounds && all.length < limit; round++, size = sweepBatchSize) {
+    for (let round = 0, size = limit; round < maxRounds && all.length < limit; round++, size = sweepBatchSize) {
       try {
-        const { claimed, full, moved, pacedAt } = await claimOnce(part, limit - all.length, size, claim, others);
+        const { claimed, moved, pacedAt } = await claimOnce(share, limit - all.length, size, claim, others);
         if (pacedAt) time.noteEnd(pacedAt);
         all.push(...claimed);
-        if (moved > 0) continue;
-        if (part.isOnlyLive || full.size === 0) break;
-        // A million calls may be waiting in front of a live call that the claim would end.
-        part = { ...share, accounts: new Map([...accounts].filter(([account]) => full.has(account))), isOnlyLive: true };
+        if (moved === 0) break;
       } catch (error) {
         if (error instanceof LockNeeded && all.length === 0) return null;
         // Calls of an earlier round were claimed, so they must be dialed. If the failure lasts, the next claim reports it.
@@ -222,7 +211,7 @@ function accountsWithDue(database: Lane, after: string, now: Millis, limit: numb
          CASE WHEN waiting.account_id IS NULL THEN 1 ELSE from_start END
        FROM waiting WHERE from_start = 0 OR waiting.account_id < ?
      )
-     SELECT account_id, is_stopped FROM (
+     SELECT account_id, is_stopped, EXISTS (SELECT 1 FROM dialing_paces WHERE scope_id IN (account_id, '')) AS is_paced FROM (
        SELECT account_id, from_start, EXISTS (SELECT 1 FROM dialing_stops LEFT JOIN accounts ON accounts.id = waiting.account_id
          WHERE scope_id IN (waiting.account_id, accounts.partner_id, '')) AS is_stopped
        FROM waiting
@@ -252,7 +241,7 @@ type PickedRow = Pick<CallRow, (typeof pickedColumns)[number]>;
 async function pick(
   database: Lane,
   trx: Knex.Transaction,
-  { accounts, stopped, isOnlyLive = false }: Share,
+  { accounts, stopped, paced }: Share,
   { now, size, turns, others }: { now: Millis; size: number; turns: KeyTurns; others: ReadonlyMap<string, CallKeyPair[]> },
 ): Promise<PickedRow[]> {
   const perTurn = [...accounts.values()].reduce((sum, count) => sum + count, 0);
@@ -262,14 +251,17 @@ async function pick(
     const each = count * rounds;
     // Calls of a stopped campaign that a provider may have can't be held, and mustn't keep those behind them waiting.
     const mayBeClaimed = `NOT (${isAt('open', 'doubt')} AND campaign_id IN (SELECT scope_id FROM dialing_stops WHERE scope = 'campaign'))`;
-    if (stopped.has(account) || isOnlyLive) {
-      // Read the few calls that are being dialed, because a million may be waiting.
-      const live = trx(trx.raw(dialingSql(database)))
-        .where('account_id', account)
-        .whereRaw(stopped.has(account) ? isAt('taken') : isAt('open', 'doubt', 'taken'))
-        .where('due_at', '<=', now)
-        .whereRaw(mayBeClaimed);
-      queues.push({ count, calls: await unlocked(trx, live.orderBy('due_at').limit(each)).select(pickedColumns) });
+    const isStopped = stopped.has(account);
+    // The calls that a provider may have are first where others may wait for a pace or for these to end: a million may be in front of them.
+    const dialed = trx(trx.raw(dialingSql(database)))
+      .where('account_id', account)
+      .whereRaw(isStopped ? isAt('taken') : isAt('open', 'doubt', 'taken'))
+      .where('due_at', '<=', now)
+      .whereRaw(mayBeClaimed);
+    const live: PickedRow[] =
+      isStopped || paced.has(account) ? await unlocked(trx, dialed.orderBy('due_at').limit(each)).select(pickedColumns) : [];
+    if (isStopped) {
+      queues.push({ count, calls: live });
       continue;
     }
     const due = () =>
@@ -285,7 +277,9 @@ async function pick(
     const behind: PickedRow[] = keys.length === 0 ? [] : await unlocked(trx, due().whereIn(callKey, keys)).select(pickedColumns);
     const positions = new Map(keys.map(([, contactId], index) => [contactId, index]));
     behind.sort((a, b) => (positions.get(a.contact_id) ?? 0) - (positions.get(b.contact_id) ?? 0));
-    queues.push({ count, calls: turns.takeTurns(account, front, behind, front.length === each) });
+    const isFirst = new Set(live.map(({ contact_id }) => contact_id));
+    const waiting = turns.takeTurns(account, front, behind, front.length === each).filter(({ contact_id }) => !isFirst.has(contact_id));
+    queues.push({ count, calls: [...live, ...waiting] });
   }
   return Array.from({ length: rounds }, (_, n) => queues.flatMap(({ count, calls }) => calls.slice(n * count, (n + 1) * count))).flat();
 }

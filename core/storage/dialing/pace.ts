@@ -118,7 +118,7 @@ export async function keepPace<Call extends PacedCall>(
     scopes.set(pace.scopeId, { pace, ...gaps, next: isUnclear ? now + gaps.interval + gaps.delay : known, live });
   }
   const open: { call: Call; leaves: DepartureTime | null }[] = [];
-  const over: { call: Call; pace: ScopePace; inMs: number; isFull: boolean }[] = [];
+  const over: { call: Call; pace: ScopePace; inMs: number }[] = [];
   for (const call of calls) {
     if (open.length === limit) break;
     const own = call.paces.flatMap(({ scopeId }) => scopes.get(scopeId) ?? []);
@@ -127,7 +127,7 @@ export async function keepPace<Call extends PacedCall>(
     const blocking = full ?? late;
     if (blocking) {
       if (full) full.next = Math.max(full.next, now + fullFor);
-      over.push({ call, pace: blocking.pace, inMs: Math.max(0, blocking.next - now), isFull: full !== undefined });
+      over.push({ call, pace: blocking.pace, inMs: Math.max(0, blocking.next - now) });
       continue;
     }
     const paced = own.filter(({ interval }) => interval > 0);
