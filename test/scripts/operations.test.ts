@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, globSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
@@ -280,6 +280,15 @@ describe('the pages about containers', () => {
     expect(files).to.have.length(4);
     for (const name of files) expect(statSync(join(etc, 'callkey', name)).mode & 0o777, name).to.equal(0o644);
     for (const command of commands) expect(command).to.match(/^docker compose --file core\/deploy\/compose\.yaml /);
+  });
+
+  it("keep a service's address of its database on the same machine", () => {
+    const etc = freshDirectory();
+    const file = join(etc, 'callkey', 'database-url');
+    mkdirSync(join(etc, 'callkey'));
+    writeFileSync(file, 'postgres://callkey@127.0.0.1/callkey\n');
+    run(find('install: In a container'), etc);
+    expect(readFileSync(file, 'utf8')).to.equal('postgres://callkey@127.0.0.1/callkey\n');
   });
 
   it("name the manifest's secrets, deployment and image, whose variables are valid", () => {
