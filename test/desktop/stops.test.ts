@@ -27,7 +27,7 @@ describeBrowser('the console, for stopping dialing', () => {
   const stopByOperator = (reason: string) =>
     stopDialing(harness.direct.ports, operator, { scope: 'partner', id: harness.tenants.partner.id, reason });
 
-  it('stops the chosen campaign from Calls, cancels its calls, and shows the stop on every screen', async () => {
+  it('stops the chosen campaign from Calls, asks before it cancels its calls, and shows the stop on every screen', async () => {
     const { page, tenants } = harness;
     await placeCalls(2);
     await harness.enter('account');
@@ -40,7 +40,12 @@ describeBrowser('the console, for stopping dialing', () => {
     expect((await listStops()).map(({ scope_id, reason }) => ({ scope_id, reason }))).to.deep.equal([
       { scope_id: tenants.campaign.id, reason: 'Wrong recording' },
     ]);
-    await button('Cancel 2 queued calls').click();
+    await button('Cancel 2 queued calls…').click();
+    const question = page.getByRole('alertdialog', { name: 'Cancel 2 queued calls?' });
+    await question.getByRole('button', { name: 'Go back' }).click();
+    expect(await harness.direct.storage.database.read('calls').where({ state: 'queued' })).to.have.length(2);
+    await button('Cancel 2 queued calls…').click();
+    await question.getByRole('button', { name: 'Cancel 2 calls' }).click();
     await page.getByRole('dialog').getByText('0 calls').first().waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
     await banner()

@@ -253,6 +253,7 @@ type StoppedProps = {
 
 function Stopped({ place, counts, onCancelled, onClose }: StoppedProps) {
   const { queuedCalls, withProvider } = counts;
+  const [isAsking, setAsking] = useState(false);
   const title = 'Dialing is stopped';
   const lead = (
     <>
@@ -267,26 +268,38 @@ function Stopped({ place, counts, onCancelled, onClose }: StoppedProps) {
       ]}
     />
   );
-  if (queuedCalls === 0) {
+  if (isAsking) {
     return (
-      <Dialog {...{ title, lead }} onDismiss={onClose}>
-        {facts}
-        <CloseAction onClose={onClose} />
-      </Dialog>
+      <FormDialog
+        key="cancel"
+        title={`Cancel ${pluralize(queuedCalls, 'queued call')}?`}
+        lead="They won’t be dialed, even once dialing is resumed. You can’t undo this."
+        isAlert
+        isDanger
+        verb={`Cancel ${pluralize(queuedCalls, 'call')}`}
+        verbing="Cancelling…"
+        cancel="Go back"
+        act={() => requestStop(place, { cancelQueuedCalls: true })}
+        onDone={(after) => {
+          setAsking(false);
+          onCancelled(after);
+        }}
+        onClose={() => setAsking(false)}
+      >
+        {null}
+      </FormDialog>
     );
   }
   return (
-    <FormDialog
-      {...{ title, lead }}
-      isDanger
-      verb={`Cancel ${pluralize(queuedCalls, 'queued call')}`}
-      verbing="Cancelling…"
-      cancel="Close"
-      act={() => requestStop(place, { cancelQueuedCalls: true })}
-      onDone={onCancelled}
-      onClose={onClose}
-    >
+    <Dialog key="stopped" {...{ title, lead }} onDismiss={onClose}>
       {facts}
-    </FormDialog>
+      <CloseAction onClose={onClose}>
+        {queuedCalls > 0 && (
+          <button type="button" class="warns" onClick={() => setAsking(true)}>
+            Cancel {pluralize(queuedCalls, 'queued call')}…
+          </button>
+        )}
+      </CloseAction>
+    </Dialog>
   );
 }
