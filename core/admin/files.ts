@@ -8,8 +8,13 @@ import { openText } from '#contract/files/text-file.ts';
 import { Problem } from '../domain/problem.ts';
 import { oneLine } from './command-line.ts';
 
-/** Makes a path absolute, relative to the caller's folder: `npm run admin` changes the folder, and passes the caller's in INIT_CWD. */
+/**
+ * Makes a path absolute, relative to the caller's folder: `npm run admin` changes the folder, and passes the caller's in INIT_CWD.
+ *
+ * @throws Problem `invalid` if the path is empty, such as an unset variable in a script
+ */
 export function resolveCallerFile(environment: Readonly<Record<string, string | undefined>>, file: string): string {
+  if (file === '') throw new Problem('invalid', 'The path of the file is empty. Specify one.');
   const { npm_lifecycle_event: script, INIT_CWD: folder } = environment;
   return script === 'admin' && folder !== undefined ? resolve(folder, file) : resolve(file);
 }

@@ -98,6 +98,14 @@ describe('admin backup', () => {
     expect(statSync(file).size).to.equal(8);
   });
 
+  it('says that an empty path is empty, as restore does', async () => {
+    const { admin } = adminOn(await freshDatabase('sqlite'));
+    for (const command of ['backup', 'restore']) {
+      const { code, stderr } = await admin([command, '']);
+      expect([code, stderr]).to.deep.equal([2, 'error: The path of the file is empty. Specify one.\n']);
+    }
+  });
+
   describe('of a PostgreSQL database', () => {
     onToolDatabases((databases) => {
       if (databases.kind === 'sqlite') return;

@@ -255,6 +255,17 @@ describe("the pages' commands that set variables", () => {
     });
 });
 
+describe("the pages' commands that replace the database", () => {
+  for (const id of ['backup-and-restore: Restore', 'upgrade-and-rollback: Rollback'])
+    it(`stop nothing if there's no backup (${id})`, () => {
+      const folder = freshDirectory();
+      const standIn = `for program in systemctl callkey-service npm; do eval "$program() { echo $program \\"\\$*\\"; }"; done`;
+      const script = find(id).replaceAll('/var/backups/callkey', folder);
+      const { stdout } = spawnSync('bash', ['-c', `${standIn}\n${script}`], { encoding: 'utf8' });
+      expect(stdout).to.equal('');
+    });
+});
+
 describe('the pages about containers', () => {
   const deploy = (name: string) => readFileSync(join(root, 'core', 'deploy', name), 'utf8');
 
