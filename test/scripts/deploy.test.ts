@@ -110,6 +110,14 @@ describe('callkey-service', () => {
     expect(stdout).not.to.contain('PORT=1');
   });
 
+  it("skips a line whose name isn't valid, with a warning, and reads one with spaces around =, as systemd does", () => {
+    writeFileSync(join(folder, 'environment'), 'A-B=secret\nDATABASE_URL\t = sqlite:/srv/callkey.db\nPORT =\nHOST=::1 = x=');
+    const { status, stdout, stderr } = run();
+    expect([status, stderr]).to.deep.equal([0, `Skipped a line of ${folder}/environment, because A-B isn't a valid name.\n`]);
+    expect(stdout.split('\n')).to.include.members(['DATABASE_URL=sqlite:/srv/callkey.db', 'PORT=', 'HOST=::1 = x=']);
+    expect(stdout).not.to.contain('A-B');
+  });
+
   it("uses the database of the drop-in for PostgreSQL, and refuses one that it can't find out, such as an encrypted credential", () => {
     writeFileSync(join(folder, 'database-url'), 'postgres://callkey@127.0.0.1/callkey\n');
     copyFileSync(join(deploy, 'callkey-postgresql.conf'), join(dropIns, 'postgresql.conf'));
