@@ -316,6 +316,7 @@ export type ListedCall = {
   /** The key that placed the call, revoked or not; null if the viewer can't see that key. */
   apiKey: (Named & { creator: Named }) | null;
   isSimulated: boolean;
+  /** Null if the call isn't held, and if a stop or a pace holds it, because that time isn't known. */
   heldUntil: Millis | null;
   heldFor: HeldFor | null;
   /** Whether contact limits don't allow the call in time, so that it lapses at `heldUntil`. */
@@ -345,7 +346,7 @@ export type CallDetails = {
   durationSeconds: number | null;
   attempts: number;
   firstAttemptAt: Millis | null;
-  /** Null unless the call is waiting for a dialer, and won't lapse first. */
+  /** Null unless the call is waiting for a dialer, and won't lapse first. Also null while a stop or a pace holds it. */
   nextAttemptAt: Millis | null;
   toldLateAt: Millis | null;
 };

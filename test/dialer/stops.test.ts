@@ -311,7 +311,7 @@ describe('paces and contact limits', () => {
       ],
       ['a pace', (id: string) => setLiveCalls(id)],
     ] as const)
-      it(`exports no time for a call that ${what} holds, because that isn't known`, async () => {
+      it(`shows and exports no time for a call that ${what} holds, because that isn't known`, async () => {
         await dialer.start();
         await set(dialer.tenants.campaign.id);
         const ids = [await dialer.place(), await dialer.place()].map(({ json }) => String(Object(json).contactId));
@@ -321,6 +321,14 @@ describe('paces and contact limits', () => {
           '""',
           '""',
         ]);
+        const calls: CallView[] = Object((await send('GET', 'calls', dialer.cookie)).json).calls;
+        const held = calls.filter(({ heldFor }) => heldFor !== null);
+        expect(held).to.not.have.length(0);
+        for (const { contactId, heldUntil, heldZone } of held) {
+          const details = (await send('GET', `campaigns/${dialer.tenants.campaign.id}/calls/${contactId}`, dialer.cookie)).json;
+          expect([heldUntil, heldZone]).to.deep.equal([null, null]);
+          expect(details).to.include({ nextAttemptAt: null }).and.to.have.nested.property('call.heldUntil', null);
+        }
       });
 
     it('sends the settings of the campaign to the provider', async () => {

@@ -36,7 +36,7 @@ export const callSchema = z.object({
   placedAt: instantSchema,
   dialedAt: instantSchema.nullable(),
   endedAt: instantSchema.nullable(),
-  /** Until when the call waits for calling hours or, according to `heldFor`, for something else; null if it isn't waiting. */
+  /** Until when the call waits for calling hours or contact limits; null if it isn't waiting, or waits for a stop or a pace (`heldFor`). */
   heldUntil: instantSchema.nullable(),
   heldFor: z.enum(heldReasons).nullable(),
   /** True if contact limits don't allow the call in time, so that it lapses at `heldUntil`. Omitted otherwise. */
@@ -79,7 +79,7 @@ export const callDetailsSchema = z.object({
   /** How many times a dialer has claimed the call, to hand it off or to check on its outcome. */
   attempts: z.number().int(),
   firstAttemptAt: instantSchema.nullable(),
-  /** When a dialer will claim the call next; null while a provider has it, if it lapses first, and once it has ended. */
+  /** When a dialer will claim the call next; null while a provider has it or a stop or a pace holds it, if it lapses first, and once it has ended. */
   nextAttemptAt: instantSchema.nullable(),
   /** When the provider reported the outcome of a call that had been `unknown`. */
   toldLateAt: instantSchema.nullable(),

@@ -53,8 +53,8 @@ function exportCsv({ ctx, deps, takeTurn, ports, query }: Request<'exportAllCall
 
 function csvCells(call: ListedCall, timeZone: string): string[] {
   const { dialedAt, endedAt } = call;
-  // How long a stop or a pace holds a call isn't known, and one that lapses doesn't leave then.
-  const heldUntil = call.heldFor === 'stop' || call.heldFor === 'pace' || call.lapses ? null : call.heldUntil;
+  // A call that lapses doesn't leave then.
+  const heldUntil = call.lapses ? null : call.heldUntil;
   const show = (at: Millis | null) => (at === null ? '' : zonedTimestamp(at, timeZone));
   const seconds = dialedAt && endedAt ? Math.round(Math.max(0, endedAt - dialedAt) / 1_000) : '';
   return [

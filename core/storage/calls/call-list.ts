@@ -198,9 +198,14 @@ function callDetails(row: ShownRow, call: ListedCall): CallDetails {
     durationSeconds: row.duration_seconds,
     attempts: countAttempts(row.attempt),
     firstAttemptAt: row.first_attempt_at,
-    nextAttemptAt: isWaiting && !call.lapses && !isAfterWindow ? row.due_at : null,
+    nextAttemptAt: isWaiting && !isHeldForUnknownTime(row) && !call.lapses && !isAfterWindow ? row.due_at : null,
     toldLateAt: row.late_outcome_at,
   };
+}
+
+/** The row says only when a dialer looks at such a call again. */
+function isHeldForUnknownTime({ held_for }: ListedRow): boolean {
+  return held_for === 'stop' || held_for === 'pace';
 }
 
 function listedCall(row: ListedRow, key: KeyRow | undefined, campaignName: string): ListedCall {
@@ -217,7 +222,7 @@ function listedCall(row: ListedRow, key: KeyRow | undefined, campaignName: strin
     endedAt: row.ended_at,
     apiKey: key ? { id: key.id, name: key.name, creator: { id: key.creator_id, name: key.creator_name } } : null,
     isSimulated: row.provider === 'simulated',
-    heldUntil: row.ended_at === null ? row.held_until : null,
+    heldUntil: row.ended_at === null && !isHeldForUnknownTime(row) ? row.held_until : null,
     heldFor: row.ended_at === null ? row.held_for : null,
     lapses: row.ended_at === null && row.held_for === 'contact-limit' && row.held_until !== null && row.held_until >= latest,
     answeredBy: row.answered_by,

@@ -87,7 +87,7 @@ function buildFacts(call: CallView, keyLabels: ReadonlyMap<string, string>): Fac
 /** @param call loaded with the list, so it may have ended since the details were loaded */
 function buildDialingFacts(view: CallDetailsView, call: CallView, hasStop: boolean): Fact[] {
   const { notBefore, notAfter, timeZone, attempts, firstAttemptAt, nextAttemptAt, toldLateAt } = view;
-  const isHeldByStop = hasStop || call.heldFor === 'stop';
+  const isHeldByStop = call.heldFor === 'stop' || (hasStop && (nextAttemptAt !== null || call.heldFor === 'pace'));
   const nextAttempt = isHeldByStop ? 'Not while dialing is stopped' : nextAttemptAt && <Moment key="next" at={nextAttemptAt} mayBeFuture />;
   return [
     ['Not before', notBefore && <Moment key="before" at={notBefore} mayBeFuture />],
@@ -95,7 +95,7 @@ function buildDialingFacts(view: CallDetailsView, call: CallView, hasStop: boole
     ['Time zone', timeZone],
     ['Attempts', attempts > 0 && formatNumber(attempts)],
     ['First attempt', attempts > 1 && firstAttemptAt && <Moment key="first" at={firstAttemptAt} />],
-    ['Next attempt', nextAttemptAt && call.endedAt === null && nextAttempt],
+    ['Next attempt', call.endedAt === null && nextAttempt],
     ['Reported late', toldLateAt && <Moment key="late" at={toldLateAt} />],
   ];
 }
