@@ -1,11 +1,14 @@
 import { expect } from 'chai';
+import { revokeApiKey } from '../../core/domain/api-keys.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { describeBrowser, openPage } from '../support/browser.ts';
 import { finders, signInAs } from '../support/console-harness.ts';
+import { ask } from '../support/http.ts';
 import { faultyProxy } from '../support/proxies.ts';
 import { createKeyOn, placeCallIn } from '../support/sample-data.ts';
 import { openForEach } from '../support/suites.ts';
-import { placeCall } from '../support/tenants.ts';
+import { onDemand, placeCall } from '../support/tenants.ts';
 import { eventually, until } from '../support/until.ts';
 
 describeBrowser('the console, for calls and users', () => {
@@ -40,6 +43,28 @@ describeBrowser('the console, for calls and users', () => {
     await eventually(async () => expect(await cells('Grace Hopper', 'Outcome')).to.deep.equal(['Queued']));
     await row('Ada Lovelace').click();
     await panel().getByText('Practice software Tom Teammate').waitFor();
+  });
+
+  it('says that a call was cancelled with a key, unless the record says something else or was erased', async () => {
+    const { core, tenants, direct } = harness;
+    const names = ['Ada', 'Grace', 'Alan'];
+    for (const name of names) await placeCall(core.url, tenants.campaign.id, keyValue, call(name, `order-${name}`));
+    for (const name of ['Ada', 'Grace'])
+      await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/order-${name}`, { key: keyValue });
+    await direct.storage.database.write('calls').where({ request_id: 'order-Grace' }).update({ phone: null });
+    const [apiKey] = await direct.storage.database.read('api_keys');
+    await revokeApiKey(direct.ports, operator, apiKey?.id ?? '', true);
+    await harness.enter('tied');
+    await link('Calls').click();
+    await eventually(async () =>
+      expect(await Promise.all(names.map((name) => cells(name, 'Outcome')))).to.deep.equal([
+        ['Cancelled By a request with an API key.'],
+        ['Cancelled'],
+        ['Cancelled The API key was revoked, and its queued calls were cancelled.'],
+      ]),
+    );
+    await row('Ada').click();
+    await panel().locator('.facts').getByText('By a request with an API key.').waitFor();
   });
 
   it('holds the list while new calls arrive, says how many, and then shows them', async () => {

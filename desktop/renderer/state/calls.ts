@@ -30,9 +30,17 @@ function describeLastCall(at: DateTime, until: DateTime): string {
   return at.hasSame(until, 'day') ? `at ${at.toFormat('HH:mm')}` : `on ${formatMinute(at)}`;
 }
 
+type DetailedCall = Pick<CallView, 'state' | 'contact' | 'detail'>;
+
+/** Returns a call's detail. A cancelled call has none only if it was cancelled with a key, which isn't recorded, or if its data was erased. */
+export function describeDetail({ state, contact, detail }: DetailedCall): string | null {
+  if (detail !== null || state !== 'cancelled' || contact.phone === null) return detail;
+  return 'By a request with an API key.';
+}
+
 /** Says why a call waits, or how it ended. A retry may be held, too, and its detail says why it's retried. */
-export function describeState(call: HeldCall & Pick<CallView, 'detail'>, ownZone: string): string | null {
-  const parts = [describeHeld(call, ownZone), call.detail].filter((part) => part !== null);
+export function describeState(call: HeldCall & DetailedCall, ownZone: string): string | null {
+  const parts = [describeHeld(call, ownZone), describeDetail(call)].filter((part) => part !== null);
   return parts.length === 0 ? null : parts.join(' · ');
 }
 

@@ -206,6 +206,7 @@ describe('the text about a checked number', () => {
 
 describe('the text about a held call', () => {
   const [heldUntil, heldFor, heldZone] = ['2026-11-24T08:00:00.000Z', null, null];
+  const queued = { state: 'queued', contact: { phone: '+493012345678', name: null } } as const;
 
   it('says so if a stop, a pace or the contact limits hold it', () => {
     const held = (by: 'stop' | 'pace' | 'contact-limit') => describeHeld({ heldUntil, heldFor: by, heldZone }, 'Europe/Berlin');
@@ -242,15 +243,15 @@ describe('the text about a held call', () => {
   });
 
   it("is shown with the provider's reason if the call will be retried", () => {
-    const retried = { heldUntil, heldFor, heldZone, detail: 'The provider returned 503.' };
+    const retried = { ...queued, heldUntil, heldFor, heldZone, detail: 'The provider returned 503.' };
     expect(describeState(retried, 'Europe/Berlin')).to.equal('held until 24 Nov 2026, 09:00 Europe/Berlin · The provider returned 503.');
   });
 
   it("is omitted if the call isn't held", () => {
-    expect(describeState({ heldUntil: null, heldFor, heldZone, detail: 'The provider returned 503.' }, 'Europe/Berlin')).to.equal(
-      'The provider returned 503.',
-    );
-    expect(describeState({ heldUntil: null, heldFor, heldZone, detail: null }, 'Europe/Berlin')).to.equal(null);
+    expect(
+      describeState({ ...queued, heldUntil: null, heldFor, heldZone, detail: 'The provider returned 503.' }, 'Europe/Berlin'),
+    ).to.equal('The provider returned 503.');
+    expect(describeState({ ...queued, heldUntil: null, heldFor, heldZone, detail: null }, 'Europe/Berlin')).to.equal(null);
   });
 });
 

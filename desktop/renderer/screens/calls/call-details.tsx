@@ -7,7 +7,7 @@ import { Loadable, useList } from '../../components/list.tsx';
 import { Stops } from '../../components/stops.tsx';
 import { Moment } from '../../components/time.tsx';
 import { formatAddress } from '../../state/addresses.ts';
-import { callDurationMs, describeHeld } from '../../state/calls.ts';
+import { callDurationMs, describeDetail, describeHeld } from '../../state/calls.ts';
 import { ownZone } from '../../state/clock.ts';
 import { formatDuration, formatNumber } from '../../state/format.ts';
 import { answererLabels, capitalized } from '../../state/labels.ts';
@@ -48,9 +48,10 @@ export function CallDetails({ campaignId, contactId, keyLabels, accountId, liste
 }
 
 function buildFacts(call: CallView, keyLabels: ReadonlyMap<string, string>): Fact[] {
-  const { campaign, contact, requestId, contactId, detail, placedAt, dialedAt, endedAt, answeredBy, apiKey } = call;
+  const { campaign, contact, requestId, contactId, placedAt, dialedAt, endedAt, answeredBy, apiKey } = call;
   const duration = callDurationMs(call);
   const held = describeHeld(call, ownZone.value);
+  const detail = describeDetail(call);
   return [
     [call.heldFor === null ? 'Calling hours' : 'Waiting', held && capitalized(held)],
     ['Detail', detail && <bdi key="detail">{detail}</bdi>],
