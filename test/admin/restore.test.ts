@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -225,6 +226,38 @@ describe('admin restore', () => {
         const { code, stderr } = await runScript('core/admin.ts', ['restore', file], { env });
         expect([code, stderr]).to.deep.equal([0, '']);
         expect((await json('partner', 'list')).partners).to.have.length(1);
+      });
+
+      it("says who has to restore if the address's role doesn't own the tables", async () => {
+        await json('backup', file);
+        const core = Object.assign(new URL(url), { username: `core_${randomUUID()}`, password: 'x' });
+        const direct = await openDirect(url);
+        const { write } = direct.storage.database;
+        await write.raw(`CREATE ROLE "${core.username}" LOGIN PASSWORD 'x'`);
+        await write.raw(`GRANT SELECT ON ALL TABLES IN SCHEMA public TO "${core.username}"`);
+        await direct.close();
+        const { code, stderr } = await adminOn(core.href).admin(['restore', file]);
+        expect(code, stderr).to.equal(1);
+        expect(stderr).to.match(
+          /must be owner of table \w+\. Restore as the role that owns the tables: of two roles, the one in owner-url\.\n$/,
+        );
+      });
+
+      it("says to create a role to which the backup grants rights, if the server doesn't have it", async () => {
+        const reader = `reader_${randomUUID()}`;
+        const direct = await openDirect(url);
+        const { write } = direct.storage.database;
+        await write.raw(`CREATE ROLE "${reader}"`);
+        await write.raw(`GRANT SELECT ON partners TO "${reader}"`);
+        await json('backup', file);
+        await write.raw(`DROP OWNED BY "${reader}"`);
+        await write.raw(`DROP ROLE "${reader}"`);
+        await direct.close();
+        const { code, stderr } = await admin('restore', file);
+        expect(code, stderr).to.equal(1);
+        expect(stderr).to.contain(
+          `role "${reader}" does not exist. The backup grants rights to this role. Create it, then restore again.\n`,
+        );
       });
 
       it('also works with plain pg_restore into an empty database', async () => {

@@ -29,12 +29,21 @@ class ToolFailed extends Error {
   code = 'TOOL_FAILED';
 }
 
+/** What to do about some of the tools' errors. */
+const remedies: readonly (readonly [error: RegExp, remedy: string])[] = [
+  [/must be owner of/, 'Restore as the role that owns the tables: of two roles, the one in owner-url.'],
+  [/ERROR: +role ".*" does not exist/, 'The backup grants rights to this role. Create it, then restore again.'],
+];
+
 /** @throws ToolFailed if the tool isn't installed or fails */
 export async function waitForTool({ name, child, messages }: PostgresTool): Promise<void> {
   const [code] = await once(child, 'close').catch(() => {
     throw new ToolFailed(`${name} isn't installed on this machine. Install the PostgreSQL client tools.`);
   });
-  if (code !== 0) throw new ToolFailed(`${name} failed: ${extractError(messages())}`);
+  if (code === 0) return;
+  const error = extractError(messages());
+  const [, remedy] = remedies.find(([pattern]) => pattern.test(error)) ?? [];
+  throw new ToolFailed(`${name} failed: ${error}${remedy === undefined ? '' : `. ${remedy}`}`);
 }
 
 /** Waits for a tool, and returns what it has written to standard output. @throws ToolFailed */
