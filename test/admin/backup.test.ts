@@ -5,7 +5,9 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import pg from 'pg';
-import { adminOn, bareEnvironment, canTrace, mountDisk, runScript, runTraced } from '../support/commands.ts';
+import { startPostgres } from '../../scripts/support/postgres.ts';
+import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
+import { adminOn, bareEnvironment, canTrace, mountDisk, runScript, runTraced, spawnScript } from '../support/commands.ts';
 import { startCoreHere } from '../support/core.ts';
 import { emptyDatabase, freshDatabase, freshDirectory, onToolDatabases } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
@@ -151,6 +153,22 @@ describe('admin backup', () => {
           expect([code, stderr]).to.deep.equal([0, '']);
         }
         expect((await adminOn(database).admin(['partner', 'list'])).stdout).to.contain('日本');
+      });
+
+      it("says to set sslrootcert if only this process knows the server's certificate authority (needs openssl)", async function () {
+        if (!hasOpenssl) skip(this, "openssl isn't installed");
+        const { TLS_CERT_FILE: cert, TLS_KEY_FILE: key } = selfSignedCertificate();
+        if (process.getuid?.() === 0) for (const path of [dirname(key), key]) execFileSync('chown', ['postgres', path]);
+        const server = await startPostgres(['ssl=on', `ssl_cert_file=${cert}`, `ssl_key_file=${key}`]);
+        try {
+          const url = Object.assign(new URL(await server.createDatabase()), { hostname: 'localhost', search: '?sslmode=verify-full' });
+          const env = { DATABASE_URL: url.href, NODE_EXTRA_CA_CERTS: cert };
+          const { code, stderr } = await spawnScript('core/admin.ts', ['backup', file()], { env });
+          expect(code, stderr).to.equal(1);
+          expect(stderr).to.match(/^error: psql failed: .*certificate.*\. PostgreSQL's programs .* Set sslrootcert in DATABASE_URL/);
+        } finally {
+          await server.stop();
+        }
       });
 
       for (const command of ['backup', 'restore'])

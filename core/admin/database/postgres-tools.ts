@@ -33,6 +33,10 @@ class ToolFailed extends Error {
 const remedies: readonly (readonly [error: RegExp, remedy: string])[] = [
   [/must be owner of/, 'Restore as the role that owns the tables: of two roles, the one in owner-url.'],
   [/ERROR: +role ".*" does not exist/, 'The backup grants rights to this role. Create it, then restore again.'],
+  [
+    /root certificate file "system" does not exist|certificate verify failed/,
+    "PostgreSQL's programs don't read NODE_EXTRA_CA_CERTS. Set sslrootcert in DATABASE_URL to the file with the authority's certificate.",
+  ],
 ];
 
 /** @throws ToolFailed if the tool isn't installed or fails */
