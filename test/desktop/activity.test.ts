@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { changeApiKey } from '../../core/domain/api-keys.ts';
+import { changeApiKey, revokeApiKey } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
 import { describeBrowser, openPage } from '../support/browser.ts';
@@ -43,6 +43,24 @@ describeBrowser("the console's lines about what happened", () => {
     await page.goto(`${harness.core.url}/#/users/${tenants.users.teammate.id}`);
     await panel().getByText('The operator deleted the user Tom Teammate').waitFor();
     await panel().getByText('This user was deleted.').waitFor();
+  });
+
+  it('say that it was the viewer who revoked a key, and name others', async () => {
+    const { page, tenants, direct, core } = harness;
+    const { account } = tenants.users;
+    const { id } = await createKeyOn(harness, account, 'Practice software');
+    const caller = { viewer: { ...account, tenancy: null }, actor: { who: account, address: '192.0.2.17' } };
+    await revokeApiKey(direct.ports, caller, id, false);
+    const by = panel().locator('dt', { hasText: /^By$/ }).locator('xpath=following-sibling::dd[1]');
+    for (const [user, name] of [
+      ['account', 'You'],
+      ['partner', account.name],
+    ] as const) {
+      await harness.enter(user);
+      await page.goto(`${core.url}/#/api-keys/${id}`);
+      await by.getByText(name, { exact: true }).waitFor();
+      await button('Sign out').click();
+    }
   });
 
   it('show what a change replaced, and lead to the calls of a key', async () => {

@@ -178,6 +178,8 @@ export const revokedApiKeySchema = z.object({
   revokedAt: instantSchema,
   /** The name of who revoked the key or deleted its user; null if the audit log no longer says it. */
   revokedBy: z.string().nullable(),
+  /** Present and true if that was the viewer. */
+  revokedByYou: z.literal(true).optional(),
   reason: z.string().nullable(),
   activity: keyActivitySchema,
 });

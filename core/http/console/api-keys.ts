@@ -46,6 +46,7 @@ export const showRevokedApiKey: Handler<'showRevokedApiKey'> = async ({ ports, v
     apiKey: { id, name, ...(seesOthersKeys(scopeFor(viewer).apiKeys) ? { owner: ownerView(creator, viewer) } : {}) },
     revokedAt: timestamp(revokedAt),
     revokedBy: end && (end.actor ? personView(end.actor, viewer).name : missingActorName(end.action)),
+    ...(end?.actor?.id === viewer.id && { revokedByYou: true }),
     reason: end?.detail ?? null,
     activity: activity.map((event) => eventView(event, viewer)),
   };

@@ -105,7 +105,7 @@ export function EndedApiKey({ id, failure, onClose }: { id: string; failure: Fai
     const text = 'This key doesn’t exist, or you don’t have access to it.';
     return (!isGone || reason) && <NoDetails title="API key" {...details} failure={isGone && reason ? reason : failure} gone={text} />;
   }
-  const { apiKey, revokedAt, revokedBy, reason: why, activity } = view;
+  const { apiKey, revokedAt, revokedBy, revokedByYou, reason: why, activity } = view;
   return (
     <Details title={apiKey.name} badge={<span class="badge bad">Revoked</span>} {...details}>
       <div class="row">
@@ -116,7 +116,7 @@ export function EndedApiKey({ id, failure, onClose }: { id: string; failure: Fai
       <Facts
         facts={[
           ['Revoked', <Moment key="revoked" at={revokedAt} />],
-          ['By', <bdi key="by">{revokedBy ?? 'No longer recorded'}</bdi>],
+          ['By', <bdi key="by">{revokedByYou ? 'You' : (revokedBy ?? 'No longer recorded')}</bdi>],
           ['Reason', <bdi key="why">{why === null ? 'Not specified' : capitalized(why)}</bdi>],
           ['Owner', apiKey.owner ? <OwnerTag key="owner" owner={apiKey.owner} /> : null],
           ['ID', <Copyable key="id" text={id} noun="ID" />],
