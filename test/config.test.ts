@@ -150,6 +150,8 @@ describe('the configuration', () => {
     ['DATABASE_URL', 'sqlite:file:/data/callkey.db', {}],
     ['DATABASE_URL', "sqlite:'/data/callkey.db'", {}],
     ['DATABASE_URL', 'sqlite:/data/callkey\u200b.db', {}],
+    // SQLite would delete these when callkey.db is opened.
+    ...(['-wal', '-shm', '-journal', '-WAL'] as const).map((end) => ['DATABASE_URL', `sqlite:/data/callkey.db${end}`, {}] as const),
     ['HOST', '127.0.0.1\r\n::1', {}],
     ['LOG_LEVEL', '"info"', {}],
     ['SESSION_SECRETS', `'${secret}'`, {}],

@@ -114,6 +114,9 @@ export function parseDatabaseUrl(url: string): DatabaseLocation {
     throw new Error(
       'must be sqlite: followed by a file path without ?, #, %, $, quotation marks, ~ and file: at its start, and spaces at its ends',
     );
+  // SQLite deletes files with these names when it opens the database whose name is in front.
+  if (/-(wal|shm|journal)$/i.test(path))
+    throw new Error("must be sqlite: followed by a file path that doesn't end in -wal, -shm or -journal, which SQLite's own files do");
   return { kind: 'sqlite', filename: resolve(path) };
 }
 
