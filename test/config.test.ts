@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { adminCommand } from '../core/program.ts';
-import { ConfigError, readConfig, readDatabaseLocation, suggestAdmin } from '../core/server/start/config.ts';
+import { ConfigError, readConfig, readDatabaseLocation, readManagementAddress, suggestAdmin } from '../core/server/start/config.ts';
 import { freshDirectory } from './support/databases.ts';
 import { signingSecret } from './support/provider.ts';
 
@@ -45,6 +45,35 @@ describe('the configuration', () => {
       [`${name}_PORT_8081_TCP`]: 'tcp://10.96.0.7:8081',
     });
     expect(readConfig({ ...service('DIALER'), ...service('MANAGEMENT') })).to.deep.equal(readConfig({}));
+  });
+
+  it('accepts an IPv6 address in brackets, as in a URL', () => {
+    const config = readConfig({ HOST: '[::1]', MANAGEMENT_HOST: '[::]' });
+    expect([config.host, config.management?.host]).to.deep.equal(['::1', '::']);
+    expect(readManagementAddress({ MANAGEMENT_HOST: '[::]' })?.host).to.equal('::1');
+  });
+
+  it('refuses the same port for both listeners, unless their addresses differ', () => {
+    const read = (host: string, other: string, port = '9000') =>
+      readError({ HOST: host, MANAGEMENT_HOST: other, PORT: port, MANAGEMENT_PORT: port });
+    const refusal = 'MANAGEMENT_PORT: must differ from PORT (9000), because HOST and MANAGEMENT_HOST overlap';
+    for (const [host, other] of [
+      ['', '127.0.0.1'],
+      ['localhost', 'localhost'],
+      ['0.0.0.0', '127.0.0.1'],
+      ['10.0.0.7', '0.0.0.0'],
+      ['::', '127.0.0.1'],
+      ['::1', '[::]'],
+    ] as const)
+      expect(read(host, other), `${host} ${other}`).to.equal(refusal);
+    for (const [host, other, port] of [
+      ['127.0.0.1', '127.0.0.2'],
+      ['0.0.0.0', '::1'],
+      ['127.0.0.1', '127.0.0.1', '0'],
+    ] as const)
+      expect(read(host, other, port)).to.equal('none');
+    expect(readError({ PORT: '8081' })).to.contain('(8081)');
+    expect(readError({ PORT: '8081', MANAGEMENT_PORT: 'off' })).to.equal('none');
   });
 
   it("can't be changed after it's read", () => {

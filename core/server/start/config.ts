@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { closeSync, openSync, readSync } from 'node:fs';
-import { isIP } from 'node:net';
+import { isIP, isIPv4, isIPv6 } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { isDeepStrictEqual } from 'node:util';
 import proxyAddress from 'proxy-addr';
@@ -37,6 +37,12 @@ const wholeNumber = (min: number, max: number, what = `a whole number from ${min
     .transform(Number);
 
 const port = (ifUnset: number) => wholeNumber(0, 65_535, 'a port from 0 to 65535 (0 picks a free one)').default(ifUnset);
+
+/** Accepts an IPv6 address in brackets, as in a URL, because otherwise it would be looked up as a name. */
+const host = z
+  .string()
+  .transform((text) => (isIPv6(text.slice(1, -1)) ? text.replace(/^\[(.*)\]$/, '$1') : text))
+  .default('127.0.0.1');
 
 const list = z
   .string()
@@ -99,10 +105,10 @@ function normalizeAddress(text: string): string {
 const nameSchema = lineSchema(40);
 
 const schema = z.object({
-  HOST: z.string().default('127.0.0.1'),
+  HOST: host,
   PORT: port(8080),
   DRAIN_DELAY: wholeNumber(0, 300, 'a whole number of seconds from 0 to 300').optional(),
-  MANAGEMENT_HOST: z.string().default('127.0.0.1'),
+  MANAGEMENT_HOST: host,
   MANAGEMENT_PORT: z.union([z.literal('off'), port(8081)], { error: 'must be a port from 0 to 65535, or off' }),
   MANAGEMENT_NAMES: list
     .refine((names) => names.every((name) => /^(\*\.)?[a-z\d_-]+(\.[a-z\d_-]+)*$/i.test(name)), {
@@ -154,6 +160,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   if (env.DATABASE_URL.kind === 'postgres' && !env.SESSION_SECRETS) {
     throw new ConfigError('SESSION_SECRETS', `is required with PostgreSQL: set it to a secret of at least ${secretLength} characters`);
   }
+  if (env.PORT !== 0 && env.MANAGEMENT_PORT === env.PORT && overlap(env.HOST, env.MANAGEMENT_HOST))
+    throw new ConfigError('MANAGEMENT_PORT', `must differ from PORT (${env.PORT}), because HOST and MANAGEMENT_HOST overlap`);
   return Object.freeze({
     host: env.HOST,
     port: env.PORT,
@@ -179,6 +187,12 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     passwordSignIn: env.PASSWORD_SIGN_IN === 'on',
     requiresSecondFactor: env.SECOND_FACTOR === 'required',
   });
+}
+
+/** Whether listeners on these hosts have an address in common. A listener on `::` also listens on IPv4. */
+function overlap(one: string, other: string): boolean {
+  const includes = (all: string, host: string) => all === '::' || (all === '0.0.0.0' && isIPv4(host));
+  return one === other || includes(one, other) || includes(other, one);
 }
 
 function toDialer(env: z.output<typeof schema>) {
