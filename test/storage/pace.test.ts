@@ -89,6 +89,36 @@ describe('a claim', () => {
         for (const [n, at] of left.slice(1).entries()) expect(at - (left[n] ?? 0), JSON.stringify(left)).to.be.at.least(500);
       });
 
+    for (const [scope, set] of [
+      ['the server', null],
+      ['an account', () => setPace(direct.ports, operator, account(), { perSecond: 1, liveCalls: null })],
+      ['a campaign', () => setPace(direct.ports, operator, campaign(), { perSecond: 1, liveCalls: null })],
+      ["an account's live calls", () => setPace(direct.ports, operator, account(), { perSecond: null, liveCalls: 1 })],
+    ] as const)
+      it(`says why a call lapses that waits for the pace of ${scope}, and counts it`, async () => {
+        const counted: [string, number][] = [];
+        store = dialingStore(direct.storage.database, clock, (...each) => counted.push(each));
+        await set?.();
+        const serverPace = set ? null : { perSecond: 1, liveCalls: null };
+        await add(names(5), { not_after: instant(now + 700) });
+        await leaveUntil(now + 2_500, serverPace);
+        const ended = direct.storage.database.read('calls').where({ state: 'lapsed' });
+        const { length } = await ended;
+        expect(length).to.be.within(3, 4);
+        expect(await ended.pluck('detail')).to.deep.equal(
+          Array(length).fill('The pace was too slow for the call to leave before the time window ended.'),
+        );
+        expect(counted.map(([reason]) => reason))
+          .to.include('pace')
+          .and.to.not.include('stop');
+        expect(counted.reduce((sum, [, calls]) => sum + calls, 0)).to.equal(length);
+        // No dialer has run since.
+        const later = now + hour;
+        await add(['later'], { due_at: instant(later), not_after: instant(later + 700) });
+        await store.lapse(instant(later + minute));
+        expect(await call('later')).to.include({ state: 'lapsed', detail: null });
+      });
+
     it('keeps a new pace from the last call on', async () => {
       await add(names(9));
       const pace = (perSecond: number) => setPace(direct.ports, operator, account(), { perSecond, liveCalls: null });

@@ -83,6 +83,7 @@ export function toStopReason({ kind }: Objection): StopReason {
 
 export const doNotCallDetail = 'The number is on a do-not-call list.';
 export const stoppedDetail = 'Dialing was stopped until the time window ended.';
+export const pacedDetail = 'The pace was too slow for the call to leave before the time window ended.';
 export const contactLimitDetail = 'The number has had as many calls as its contact limits allow.';
 
 /** Never contains the number. */

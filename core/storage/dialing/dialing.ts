@@ -13,7 +13,16 @@ import type { CallRow } from '../engine/tables.ts';
 import { insertNumbers } from '../protection/do-not-call.ts';
 import { knownRules } from '../protection/known.ts';
 import { isAt, isDialing } from '../queue/call-stages.ts';
-import { cancelFound, endOverdueBatch, lapseBatch, markAllDue, type OnStopped, queueSql, sweepBatchSize } from '../queue/queue.ts';
+import {
+  cancelFound,
+  endOverdueBatch,
+  lapseBatch,
+  markAllDue,
+  type OnStopped,
+  paceIsRecent,
+  queueSql,
+  sweepBatchSize,
+} from '../queue/queue.ts';
 import { blockIfListed, claimer, dueAccounts } from './claim.ts';
 import { contactKey, readContacts } from './contact-limits.ts';
 import { dialingSql } from './live-calls.ts';
@@ -143,8 +152,6 @@ export function dialingStore(database: Lane, clock: Clock, onStopped: OnStopped 
 }
 
 type WaitingRow = { why: WaitingFor; calls: number | string; oldest: Millis | null };
-/** In ms: for how long after a call may leave a scope's pace is still what keeps its calls waiting. */
-const paceIsRecent = 2_000;
 /** The number of held calls that are read to find out what they wait for. If there are more, the rest is estimated by their proportions. */
 const heldSample = 20_000;
 

@@ -8,7 +8,7 @@ import { clockSkew } from '../../domain/deadlines.ts';
 import { type Millis, oneDay } from '../../domain/instant.ts';
 import type { OwningScope, StopReason } from '../../domain/model.ts';
 import { maxDaysAhead } from '../../domain/protection/calling-hours.ts';
-import { contactLimitDetail, stoppedDetail } from '../../domain/protection/judge.ts';
+import { contactLimitDetail, pacedDetail, stoppedDetail } from '../../domain/protection/judge.ts';
 import { countCalls, queryCalls, sumOfCalls } from '../engine/call-lanes.ts';
 import { always, both, type Condition, either, equal, oneOf } from '../engine/conditions.ts';
 import { getDialect, inChunks, type Lane, type Mode, pause, perLane, type Value } from '../engine/database.ts';
@@ -203,13 +203,19 @@ export const lapsesAt = `coalesce(not_after, due_at + ${life})`;
 /** The states of calls that haven't ended. */
 const unfinishedStates: CallState[] = [...new Set(stagesBefore('claim').map(toState))];
 
+/** In ms: for how long after a call may leave a scope's pace is still what keeps its calls waiting. */
+export const paceIsRecent = 2_000;
+
 /** SQL: the detail of a call that lapses. @param lapsesAt SQL for that time */
 function lapseDetailSql(lapsesAt: string): string {
   return `CASE WHEN EXISTS (
       SELECT 1 FROM dialing_stops s LEFT JOIN accounts a ON a.id = calls.account_id
       WHERE s.scope_id IN (calls.campaign_id, calls.account_id, a.partner_id, '') AND s.at <= ${lapsesAt}
     ) THEN '${stoppedDetail}'
-    WHEN held_for = 'contact-limit' AND held_until > ${lapsesAt} THEN '${contactLimitDetail}' ELSE detail END`;
+    WHEN held_for = 'contact-limit' AND held_until > ${lapsesAt} THEN '${contactLimitDetail}'
+    WHEN (held_for = 'pace' AND held_until > ${lapsesAt}) OR (due_at <= ${lapsesAt} AND EXISTS (
+      SELECT 1 FROM dialing_paces p WHERE p.scope_id IN (calls.campaign_id, calls.account_id, '') AND p.next_at > ${lapsesAt} - ${paceIsRecent}
+    )) THEN '${pacedDetail}' ELSE detail END`;
 }
 
 /** The statements that move queued calls, prepared once for each database. */
@@ -234,6 +240,7 @@ export type OnStopped = (reason: StopReason, calls: number) => void;
 const lapsedBecauseOf = [
   ['contact-limit', contactLimitDetail],
   ['stop', stoppedDetail],
+  ['pace', pacedDetail],
 ] as const;
 
 /** Lapses calls whose `notAfter` has passed. @returns the number of calls */
