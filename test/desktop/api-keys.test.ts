@@ -40,6 +40,19 @@ describeBrowser('the console, for API keys', () => {
     await harness.page.getByText('3 Mar 2025, 09:00:00 Europe/Berlin').waitFor({ state: 'hidden' });
   });
 
+  it('shows whose keys an address asks for, even if that owner was deleted', async () => {
+    await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
+    await harness.enter('partner');
+    await row('Practice software').waitFor();
+    await harness.page.evaluate("location.hash = '#/api-keys?owner=gone@example.com'");
+    await heading('No matching API keys').waitFor();
+    const owner = harness.page.getByLabel('Owner');
+    expect(await owner.locator('option:checked').innerText()).to.equal('gone@example.com (no keys)');
+    await button('Show all keys').click();
+    await row('Practice software').waitFor();
+    expect(await owner.count()).to.equal(0);
+  });
+
   it("focuses Cancel first, which revokes nothing and returns the focus, and the revoked key's next request is refused", async () => {
     const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
     await createKeyOn(harness, harness.tenants.users.account, 'Website form', { on: '2026-09-01T00:00:00.000Z' });

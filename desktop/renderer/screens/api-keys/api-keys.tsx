@@ -276,6 +276,8 @@ type HeadProps = { view: ApiKeysView; filters: KeyFilters; onChange: (changes: P
 function Head({ view: { apiKeys, total }, filters, onChange }: HeadProps) {
   const { search, filter, owner, size } = filters;
   const owners = useMemo(() => listOwners(apiKeys), [apiKeys]);
+  // The address may name an owner who was deleted, or whose keys have all been revoked.
+  const others = owner === '' || owners.has(owner) ? [] : [[owner, `${owner} (no keys)`] as const];
   const counts = useMemo(
     () => keyFilters.map((name) => [name, filterKeys(apiKeys, '', name, now.value, owner).length] as const),
     [apiKeys, now.value, owner],
@@ -285,11 +287,11 @@ function Head({ view: { apiKeys, total }, filters, onChange }: HeadProps) {
     <>
       <search class="toolbar">
         <SearchInput label="Search by name" value={search} onInput={(typed) => onChange({ search: typed, page: 0 })} />
-        {owners.size > 1 && (
+        {(owners.size > 1 || others.length > 0) && (
           <FilterSelect
             label="Owner"
             value={owner}
-            options={[['', 'All owners'], ...owners]}
+            options={[['', 'All owners'], ...owners, ...others]}
             onChange={(chosen) => onChange({ owner: chosen, page: 0 })}
           />
         )}
