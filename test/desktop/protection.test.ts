@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { setHours } from '../../core/domain/protection/rules.ts';
 import { describeBrowser, openPage } from '../support/browser.ts';
-import { finders, type UserName } from '../support/console-harness.ts';
+import { finders, type UserName, untilFocused } from '../support/console-harness.ts';
 import { openForEach } from '../support/suites.ts';
 import { eventually } from '../support/until.ts';
 
@@ -144,6 +144,21 @@ describeBrowser("the console's Protection screen", () => {
     await page.getByLabel('Country of numbers').fill(' de ');
     await button('Add').click();
     await row('+493012345678').waitFor();
+  });
+
+  it('no longer marks a number that the country has made right, although the end date can’t be read', async () => {
+    const { page } = harness;
+    await openAs('partner');
+    await add('+49 30 23125001\n+49 30 23125002\n030 23125003');
+    await page.getByText(/^Line 3: /).waitFor();
+    await page.getByLabel('Country of numbers').fill('DE');
+    await page.getByLabel('Ends (optional)').fill('3/4/2027');
+    await button('Add').click();
+    await page.getByText(/^Line 3: /).waitFor({ state: 'detached' });
+    await untilFocused(page.getByLabel('Ends (optional)'));
+    await page.getByLabel('Ends (optional)').fill('');
+    await button('Add').click();
+    await page.getByText('Added 3 numbers.').first().waitFor();
   });
 
   it('says how many numbers were added if a later part of a long list fails', async () => {

@@ -165,8 +165,11 @@ export function Form<Value>(props: FormProps<Value> & Pick<ComponentProps<'form'
   function submit(event: Event): void {
     event.preventDefault();
     setTried(true);
-    if (Object.values(problems).some((problem) => problem !== null)) focusFirstInvalid(ref.current);
-    else if (isReady) void action.run(() => actOrLookUp(needsCode && hasCode ? { code } : {}), done, onDoneUnmounted);
+    if (Object.values(problems).some((problem) => problem !== null)) {
+      // What the last attempt refused may be right by now. A lost response is still being looked up.
+      if (!isInDoubt(failure)) action.clearError();
+      focusFirstInvalid(ref.current);
+    } else if (isReady) void action.run(() => actOrLookUp(needsCode && hasCode ? { code } : {}), done, onDoneUnmounted);
   }
   function noteInput(): void {
     if (!changesNothing) filledForms.add(ref);
