@@ -192,15 +192,16 @@ describeBrowser('the console in a browser window', () => {
     await goTo('Activity');
     await goTo('Directory');
     const dialog = page().getByRole('alertdialog', { name: 'Delete account?' });
-    const remove = async (name: string) => {
+    const remove = async (name: string, belongings: string) => {
       await page().getByRole('row', { name }).click();
       await button('Delete…').click();
+      await dialog.getByText(`${name} will be deleted permanently. Nothing may belong to it anymore${belongings}.`).waitFor();
       await dialog.getByRole('button', { name: 'Delete account' }).click();
     };
-    await remove('Blue Clinic');
+    await remove('Blue Clinic', ', but it has 1 campaign');
     await dialog.getByText("Blue Clinic can't be deleted, because it has 1 campaign").waitFor();
     await dialog.getByRole('button', { name: 'Cancel' }).click();
-    await remove('Short Clinic');
+    await remove('Short Clinic', '');
     await dialog.waitFor({ state: 'detached' });
     await page().getByRole('row', { name: 'Short Clinic' }).waitFor({ state: 'detached' });
   });

@@ -15,7 +15,7 @@ import { Clip, type Column, DataTable } from '../components/table.tsx';
 import { formatAddress } from '../state/addresses.ts';
 import { lookUpChange, lookUpGone } from '../state/failure-text.ts';
 import { defineFilters, oneOf, text } from '../state/filters.ts';
-import { formatNumber } from '../state/format.ts';
+import { formatNumber, pluralize } from '../state/format.ts';
 import { capitalized } from '../state/labels.ts';
 import { findById, mapped } from '../state/list.ts';
 import type { ScreenProps } from '../state/navigation.ts';
@@ -214,7 +214,8 @@ export function Directory({ session, title }: ScreenProps) {
           title={`Delete ${kind}?`}
           lead={
             <>
-              <strong>{dialog.entry.name}</strong> will be deleted permanently. Nothing may belong to it anymore.
+              <strong>{dialog.entry.name}</strong> will be deleted permanently. Nothing may belong to it anymore
+              {kinds[kind].child && dialog.entry.count ? `, but it has ${pluralize(dialog.entry.count, kinds[kind].child)}` : ''}.
             </>
           }
           verb={`Delete ${kind}`}
