@@ -624,6 +624,15 @@ describe('a claim', () => {
       await add(['a', 'b'], { not_after: instant(now + minute) });
       await observed.lapse(instant(now + 2 * minute));
       expect(counted).to.deep.equal([['stop', 2]]);
+      // Housekeeping ends those without `notAfter` after a month.
+      await add(['c', 'd', 'e']);
+      const [taken] = names(1);
+      await add([taken ?? ''], { state: 'dialing', handoff: 'taken', attempt: 1, provider: 'webhook', first_attempt_at: now });
+      expect(await observed.endForgotten(instant(now + 31 * day))).to.equal(4);
+      expect(counted).to.deep.equal([
+        ['stop', 2],
+        ['stop', 3],
+      ]);
     });
 
     it('holds a call between two tries, and lets it be tried for an hour again after that', async () => {

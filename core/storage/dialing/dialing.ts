@@ -118,7 +118,9 @@ export function dialingStore(database: Lane, clock: Clock, onStopped: OnStopped 
     },
 
     endForgotten: (now, signal) =>
-      sumOfCalls(database, ({ write }) => inShortTransactions((limit) => endOverdueBatch(write, now, limit), sweepBatchSize, signal)),
+      sumOfCalls(database, ({ write }) =>
+        inShortTransactions((limit) => endOverdueBatch(write, now, limit, onStopped), sweepBatchSize, signal),
+      ),
 
     async recoverFromClockStep(now, hasStepped, signal) {
       const clock = await read('clock').first('newest_at');

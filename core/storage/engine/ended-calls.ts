@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import { getDialect, inTransaction, isOnShard } from './database.ts';
+import type { CallRow } from './tables.ts';
 
 /*
  * Charts count ended calls by the quarter-hour when they were placed. On PostgreSQL, each statement that ends calls also counts them: triggers
@@ -36,17 +37,17 @@ export async function countSeparately(trx: Knex.Transaction, ended: readonly obj
   await trx.raw(`WITH changed AS (SELECT * FROM jsonb_to_recordset(?::jsonb) AS c (${columns})) ${countOutcomes}`, [JSON.stringify(ended)]);
 }
 
-/** Runs an update that ends calls, and counts these calls. @returns the number of ended calls */
-export async function endCalls(on: Knex, update: Knex.QueryBuilder): Promise<number> {
-  if (getDialect(on) === 'sqlite') return update;
-  const ending = update.returning(['campaign_id', 'placed_at', 'state']);
+/** Runs an update that ends calls, and counts these calls. @returns the details of the ended calls */
+export async function endCalls(on: Knex, update: Knex.QueryBuilder): Promise<Pick<CallRow, 'detail'>[]> {
+  const ending = update.returning(['campaign_id', 'placed_at', 'state', 'detail']);
+  if (getDialect(on) === 'sqlite') return ending;
   if (isOnShard(on))
     return inTransaction(on, async (trx) => {
-      const ended: object[] = await ending.transacting(trx);
+      const ended: Pick<CallRow, 'detail'>[] = await ending.transacting(trx);
       await countSeparately(trx, ended);
-      return ended.length;
+      return ended;
     });
   const { sql, bindings } = ending.toSQL();
-  const { rowCount } = await on.raw(withCount(sql), [...bindings]);
-  return rowCount;
+  const { rows } = await on.raw(withCount(sql), [...bindings]);
+  return rows;
 }

@@ -252,11 +252,15 @@ export async function lapseBatch(
   trx?: Knex.Transaction,
 ): Promise<number> {
   const { changed, rows } = await statementsOf(database).lapse([now, limit], undefined, trx);
+  reportStopped(rows, onStopped);
+  return changed;
+}
+
+function reportStopped(ended: readonly Pick<CallRow, 'detail'>[], onStopped?: OnStopped): void {
   for (const [reason, text] of lapsedBecauseOf) {
-    const calls = rows.filter(({ detail }) => detail === text).length;
+    const calls = ended.filter(({ detail }) => detail === text).length;
     if (calls > 0) onStopped?.(reason, calls);
   }
-  return changed;
 }
 
 /**
@@ -293,7 +297,7 @@ export async function holdCalls(
 }
 
 /** Ends overdue calls. This is for cores without a dialer: with one, each call ends within hours of being due. */
-export function endOverdueBatch(on: Knex, now: Millis, limit: number): Promise<number> {
+export async function endOverdueBatch(on: Knex, now: Millis, limit: number, onStopped?: OnStopped): Promise<number> {
   const forgotten = on('calls')
     .whereNotNull('due_at')
     .where('due_at', '<', now - life)
@@ -301,7 +305,9 @@ export function endOverdueBatch(on: Knex, now: Millis, limit: number): Promise<n
   const endsAt = `due_at + ${life}`;
   const detail = on.raw(`CASE WHEN ${isUndialed} THEN ${lapseDetailSql(endsAt)} ELSE detail END`);
   const columns = { state: on.raw(stageAfterSql('forgotten')), ended_at: on.raw(endsAt), due_at: null, detail };
-  return endCalls(on, selectBatch(on, forgotten, limit).update(columns));
+  const ended = await endCalls(on, selectBatch(on, forgotten, limit).update(columns));
+  reportStopped(ended, onStopped);
+  return ended.length;
 }
 
 /**
