@@ -24,8 +24,8 @@ import { connectionLimits, findRoom, type ObserveCut } from './connections/conne
 import { type Listener, listen } from './connections/listener.ts';
 import { watchCertificate } from './connections/tls.ts';
 import { createFirstUser, type FirstUser, startHousekeeping } from './housekeeping.ts';
-import { openIdentityProvider } from './identity-provider.ts';
 import { createMetrics } from './metrics.ts';
+import { openIdentityProvider } from './openid-connect.ts';
 import { recordRefusals } from './recorded-refusals.ts';
 import { createSecretBox } from './sealed-secrets.ts';
 import { type Config, suggestAdmin, type Tls } from './start/config.ts';

@@ -40,7 +40,7 @@ export async function endProofs(trx: Knex.Transaction, userId: string, { id, ses
 
 /** Records events that don't change how users sign in: see {@link recordAudit}. */
 export async function recordAudits(trx: Knex.Transaction, events: readonly AuditEvent[]): Promise<void> {
-  for (const session of new Set(events.map(({ session }) => session))) if (session !== undefined) await requireSession(trx, session);
+  for (const session of new Set(events.map(({ session }) => session))) if (session !== undefined) await lockSession(trx, session);
   await requireBudget(trx, events);
   await trx('audit_events').insert(events.map(toRow));
 }
@@ -68,7 +68,7 @@ async function requireBudget(trx: Knex.Transaction, events: readonly AuditEvent[
 }
 
 /** Locks the session, so that it can't end until the transaction does. @throws Problem `unauthorized` if it has ended */
-export async function requireSession(trx: Knex.Transaction, id: Digest): Promise<void> {
+export async function lockSession(trx: Knex.Transaction, id: Digest): Promise<void> {
   if ((await trx('sessions').where({ id, half_open_until: null }).forKeyShare().first('id')) === undefined) throw unauthorized();
 }
 

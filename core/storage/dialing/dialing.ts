@@ -105,7 +105,7 @@ export function dialingStore(database: Lane, clock: Clock, onStopped: OnStopped 
       }
       const result = await write.transaction(async (trx) => {
         const isRecorded = conclusion !== null && (await endWithOutcome(contactId, conclusion, now, trx));
-        const listed = await listNumberOfCall(trx, contactId, optOut, now);
+        const listed = await addOptOut(trx, contactId, optOut, now);
         return listed === 'listed' ? (isRecorded ? 'recorded' : 'not-needed') : listed;
       });
       if (result === 'recorded' || result === 'not-needed') await requireSeen(database);
@@ -206,12 +206,7 @@ function outcomeStatement(lane: Lane) {
 }
 
 /** Adds a call's number to the do-not-call list that its account's opt-outs apply to. @returns null if the call wasn't handed off */
-async function listNumberOfCall(
-  trx: Knex.Transaction,
-  contactId: string,
-  optOut: OptOut,
-  now: Millis,
-): Promise<'listed' | 'erased' | null> {
+async function addOptOut(trx: Knex.Transaction, contactId: string, optOut: OptOut, now: Millis): Promise<'listed' | 'erased' | null> {
   const call = await handedOff(trx, contactId).first('campaign_id', 'account_id', 'phone');
   if (!call) return null;
   if (call.phone === null) return 'erased';

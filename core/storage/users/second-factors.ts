@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { AuditEvent, CheckedCode, Digest } from '../../domain/model.ts';
 import type { SecondFactorStore } from '../../domain/ports.ts';
-import { recordAudit, requireSession } from '../audit/audit.ts';
+import { lockSession, recordAudit } from '../audit/audit.ts';
 import { countRows, type Lanes } from '../engine/database.ts';
 import { rejectOrphan } from '../engine/errors.ts';
 import { deleteFactor, lockTarget } from './users.ts';
@@ -35,7 +35,7 @@ export function secondFactorStore({ console: { read, write }, background }: Lane
       const userId = user.id;
       const enrolling = write.transaction(async (trx) => {
         const isUnchanged = await lockTarget(trx, user);
-        if (session !== undefined) await requireSession(trx, session);
+        if (session !== undefined) await lockSession(trx, session);
         if (!isUnchanged) return false;
         const changed = await trx('second_factors').where({ user_id: userId, confirmed_at: null }).update({ secret });
         if (changed > 0) return true;
