@@ -181,6 +181,17 @@ describe('a claim', () => {
         expect(claimed.slice(0, 4)).to.include.members(['overdue', 'lost']);
       });
 
+    it("passes over a live call that waits for its campaign's pace, even if only one call may be claimed", async () => {
+      await setPace(direct.ports, operator, account(), { perSecond: 100, liveCalls: null });
+      await setPace(direct.ports, operator, campaign(), { perSecond: 0.1, liveCalls: null });
+      await add(['paced']);
+      expect(await claim(now, 1)).to.have.length(1);
+      await add(['lost'], { state: 'dialing', handoff: 'open', attempt: 1, provider: 'webhook', first_attempt_at: instant(now - hour) });
+      const { id } = await newCampaign('Other');
+      await add(['other'], { campaign_id: id });
+      expect((await claim(now + 1_000, 1)).map(({ contactId }) => contactId)).to.deep.equal(['other']);
+    });
+
     it("passes over a campaign's waiting calls, so that those of another campaign of the account leave", async () => {
       const other = await newCampaign('Other');
       await add(names(700));

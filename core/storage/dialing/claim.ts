@@ -134,7 +134,7 @@ export function claimer(root: Lane, database: Lane, clock: Clock, rules: KnownRu
       const lapsed: Parameters<OnStopped>[] = [];
       await lapseBatch(database, claim.now, sweepBatchSize, (...each) => lapsed.push(each), trx);
       const picked = await pick(database, trx, share, { now: claim.now, size, turns, others });
-      const judged = await judgeCalls({ root, lane: database, trx }, rules, picked.slice(0, size), claim);
+      const judged = await judgeCalls({ root, lane: database, trx }, rules, picked, claim);
       const paced = await pace(trx, judged, limit, claim);
       const { claimed, blocked } = await claimCalls(trx, paced.open, judged.campaigns, claim);
       await paced.save(trx);
@@ -234,7 +234,9 @@ const pickedColumns = [
 type PickedRow = Pick<CallRow, (typeof pickedColumns)[number]>;
 
 /**
- * Picks the oldest due calls of these accounts. Accounts take turns, and so do the keys within an account.
+ * Picks the oldest due calls of these accounts, up to `size`. Accounts take turns, and so do the keys within an account. Before them come the
+ * calls that a provider may have, where others may wait for a pace or for these to end, because a million may be in front of them. They don't
+ * take the others' places, because they may have to wait for their own campaign's pace.
  *
  * @param others further due calls by account, of keys that have none of the account's oldest calls
  */
@@ -247,23 +249,23 @@ async function pick(
   const perTurn = [...accounts.values()].reduce((sum, count) => sum + count, 0);
   const rounds = Math.ceil(size / perTurn);
   const queues: { count: number; calls: PickedRow[] }[] = [];
+  const first: PickedRow[] = [];
   for (const [account, count] of accounts) {
     const each = count * rounds;
     // Calls of a stopped campaign that a provider may have can't be held, and mustn't keep those behind them waiting.
     const mayBeClaimed = `NOT (${isAt('open', 'doubt')} AND campaign_id IN (SELECT scope_id FROM dialing_stops WHERE scope = 'campaign'))`;
-    const isStopped = stopped.has(account);
-    // The calls that a provider may have are first where others may wait for a pace or for these to end: a million may be in front of them.
-    const dialed = trx(trx.raw(dialingSql(database)))
-      .where('account_id', account)
-      .whereRaw(isStopped ? isAt('taken') : isAt('open', 'doubt', 'taken'))
-      .where('due_at', '<=', now)
-      .whereRaw(mayBeClaimed);
-    const live: PickedRow[] =
-      isStopped || paced.has(account) ? await unlocked(trx, dialed.orderBy('due_at').limit(each)).select(pickedColumns) : [];
-    if (isStopped) {
-      queues.push({ count, calls: live });
-      continue;
+    const [isStopped, isPaced] = [stopped.has(account), paced.has(account)];
+    const isLive = isStopped ? isAt('taken') : isAt('open', 'doubt', 'taken');
+    if (isStopped || isPaced) {
+      const live = trx(trx.raw(dialingSql(database)))
+        .where('account_id', account)
+        .whereRaw(isLive)
+        .where('due_at', '<=', now)
+        .whereRaw(mayBeClaimed);
+      const rows: PickedRow[] = await unlocked(trx, live.orderBy('due_at').limit(each)).select(pickedColumns);
+      first.push(...rows);
     }
+    if (isStopped) continue;
     const due = () =>
       trx('calls')
         .where('account_id', account)
@@ -271,17 +273,16 @@ async function pick(
         .where('due_at', '<=', now)
         // Exclude calls that should have lapsed. There may have been too many to end all of them first.
         .where((inTime) => inTime.whereRaw(`NOT ${isUndialed}`).orWhereRaw(`${lapsesAt} >= ?`, [now]))
-        .whereRaw(mayBeClaimed);
+        .whereRaw(isPaced ? `NOT (${isLive})` : mayBeClaimed);
     const front: PickedRow[] = await unlocked(trx, due().orderBy('due_at').limit(each)).select(pickedColumns);
     const keys = others.get(account) ?? [];
     const behind: PickedRow[] = keys.length === 0 ? [] : await unlocked(trx, due().whereIn(callKey, keys)).select(pickedColumns);
     const positions = new Map(keys.map(([, contactId], index) => [contactId, index]));
     behind.sort((a, b) => (positions.get(a.contact_id) ?? 0) - (positions.get(b.contact_id) ?? 0));
-    const isFirst = new Set(live.map(({ contact_id }) => contact_id));
-    const waiting = turns.takeTurns(account, front, behind, front.length === each).filter(({ contact_id }) => !isFirst.has(contact_id));
-    queues.push({ count, calls: [...live, ...waiting] });
+    queues.push({ count, calls: turns.takeTurns(account, front, behind, front.length === each) });
   }
-  return Array.from({ length: rounds }, (_, n) => queues.flatMap(({ count, calls }) => calls.slice(n * count, (n + 1) * count))).flat();
+  const inTurns = Array.from({ length: rounds }, (_, n) => queues.flatMap(({ count, calls }) => calls.slice(n * count, (n + 1) * count)));
+  return [...first, ...inTurns.flat().slice(0, size)];
 }
 
 /**
