@@ -45,8 +45,8 @@ export function pickDependencies(names: readonly string[]): Record<string, strin
 }
 
 /**
- * Writes package.json and our license to `folder`, and packs the folder into NAME-VERSION.tgz next to it. The package's name has our scope, because anyone
- * could publish a package under a name without one.
+ * Writes package.json and our license to `folder`, and packs the folder into NAME-VERSION.tgz next to it. The package's name has our scope,
+ * because anyone could publish a package under a name without one.
  *
  * @param directory the directory of the package's source in the repository
  */

@@ -159,10 +159,10 @@ export async function startCore(
     if (neighbors.length > 0) log.warn({ neighbors }, newDatabaseWarning);
     // Create the user last, because if the start failed after this, the one-time password would be lost.
     const firstUser = isNew ? await createFirstUser(ports) : null;
-    if (isNew && !config.passwordSignIn)
-      log.warn(
-        `there are no users, so no one can sign in. ${suggestAdmin(config.database, ['user', 'create', 'EMAIL', '--name', 'NAME', '--type', 'staff'])}`,
-      );
+    if (isNew && !config.passwordSignIn) {
+      const createUser = ['user', 'create', 'EMAIL', '--name', 'NAME', '--type', 'staff'];
+      log.warn(`no one can sign in, because there are no users. ${suggestAdmin(config.database, createUser)}`);
+    }
     const housekeeping = startHousekeeping(ports, config.retentionDays, clockWatch, log);
     signals.on('do-not-call added', housekeeping.blockDoNotCall).on('rules changed', housekeeping.makeHeldDue);
     signals.on('calls left', housekeeping.cancelCallsLeft);

@@ -1,14 +1,7 @@
 import { expect } from 'chai';
-import type { HoursRule, Weekday } from '#contract/protection/calling-hours.ts';
+import type { HoursRule } from '#contract/protection/calling-hours.ts';
 import { describeDates, describePrefixes, describeRules, formatWindows, toWeeks } from '#contract/protection/describe-hours.ts';
-
-const workdays = ['mon', 'tue', 'wed', 'thu', 'fri'] as const;
-const rule = (prefix: string, from: string, to: string, days: readonly Weekday[] = workdays): HoursRule => ({
-  prefix,
-  days: [...days],
-  from,
-  to,
-});
+import { rule } from '../support/hours-rules.ts';
 
 describe('calling hours in words', () => {
   const formatHours = (rules: HoursRule[], day: number) => toWeeks(rules).map(({ days }) => formatWindows(days[day]?.windows ?? []));

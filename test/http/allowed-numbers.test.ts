@@ -3,8 +3,9 @@ import { activitySchema } from '#contract/console/activity.ts';
 import { weekdays } from '#contract/protection/calling-hours.ts';
 import { numbersSchema } from '#contract/protection/protection.ts';
 import { onEachDatabase } from '../support/databases.ts';
+import { daily } from '../support/hours-rules.ts';
 import { ask, readCode } from '../support/http.ts';
-import { berlin, callingRules, daily } from '../support/tenancy-suite.ts';
+import { berlin, callingRules } from '../support/tenancy-suite.ts';
 import { signIn } from '../support/tenants.ts';
 
 describe('rules for calling', () => {

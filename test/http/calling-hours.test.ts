@@ -4,8 +4,9 @@ import { callingHoursSchema } from '#contract/protection/protection.ts';
 import { readQueue } from '../../core/domain/calls/dialing.ts';
 import { plus } from '../../core/domain/instant.ts';
 import { onEachDatabase } from '../support/databases.ts';
+import { daily } from '../support/hours-rules.ts';
 import { ask, readCode } from '../support/http.ts';
-import { callingRules, daily } from '../support/tenancy-suite.ts';
+import { callingRules } from '../support/tenancy-suite.ts';
 
 describe('rules for calling', () => {
   onEachDatabase((kind) => {

@@ -46,6 +46,13 @@ describe('a claim', () => {
     const names = (count: number, prefix = 'c') => Array.from({ length: count }, (_, n) => `${prefix}${String(n).padStart(5, '0')}`);
     const add = (ids: readonly string[], more: Parameters<typeof insertCalls>[3] = {}) =>
       insertCalls(direct, tenants, ids, { due_at: now, ...more });
+    const live = { state: 'dialing', attempt: 1, provider: 'webhook', first_attempt_at: instant(now - hour) } as const;
+    /** Adds a call whose outcome is overdue and one whose core died, and older ones that are waiting. */
+    const addLiveBehindWaiting = async () => {
+      await add(['overdue'], { ...live, handoff: 'taken', dialed_at: instant(now - hour) });
+      await add(['lost'], { ...live, handoff: 'open' });
+      await add(names(50), { due_at: instant(now - hour) });
+    };
     const claim = (at: number, limit = 10, pace: Parameters<DialingStore['claim']>[4] = null) => {
       clock.set(new Date(at).toISOString());
       return store.claim(limit, 'webhook', instant(at), instant(at + 30_000), pace);
@@ -154,10 +161,7 @@ describe('a claim', () => {
       it(`takes live calls back that have no outcome or whose core died even if many older ones wait for ${scope} to have fewer`, async () => {
         const pace = { perSecond: null, liveCalls: 1 };
         if (set) await setPace(direct.ports, operator, set(), pace);
-        const live = { state: 'dialing', attempt: 1, provider: 'webhook', first_attempt_at: instant(now - hour) } as const;
-        await add(['overdue'], { ...live, handoff: 'taken', dialed_at: instant(now - hour) });
-        await add(['lost'], { ...live, handoff: 'open' });
-        await add(names(50), { due_at: instant(now - hour) });
+        await addLiveBehindWaiting();
         const claimed: string[] = [];
         for (let at: number = now; at < now + 5_000; at += 250)
           claimed.push(...(await claim(at, 10, set ? null : pace)).map(({ contactId, handoff }) => `${contactId} ${handoff}`));
@@ -171,10 +175,7 @@ describe('a claim', () => {
       it(`takes live calls back first if many older ones wait for the pace of ${scope}`, async () => {
         const pace = { perSecond: 0.5, liveCalls: null };
         if (set) await setPace(direct.ports, operator, set(), pace);
-        const live = { state: 'dialing', attempt: 1, provider: 'webhook', first_attempt_at: instant(now - hour) } as const;
-        await add(['overdue'], { ...live, handoff: 'taken', dialed_at: instant(now - hour) });
-        await add(['lost'], { ...live, handoff: 'open' });
-        await add(names(50), { due_at: instant(now - hour) });
+        await addLiveBehindWaiting();
         const claimed: string[] = [];
         for (let at: number = now; at < now + 9_000; at += 500)
           claimed.push(...(await claim(at, 10, set ? null : pace)).map(({ contactId }) => contactId));
@@ -186,7 +187,7 @@ describe('a claim', () => {
       await setPace(direct.ports, operator, campaign(), { perSecond: 0.1, liveCalls: null });
       await add(['paced']);
       expect(await claim(now, 1)).to.have.length(1);
-      await add(['lost'], { state: 'dialing', handoff: 'open', attempt: 1, provider: 'webhook', first_attempt_at: instant(now - hour) });
+      await add(['lost'], { ...live, handoff: 'open' });
       const { id } = await newCampaign('Other');
       await add(['other'], { campaign_id: id });
       expect((await claim(now + 1_000, 1)).map(({ contactId }) => contactId)).to.deep.equal(['other']);

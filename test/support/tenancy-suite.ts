@@ -108,8 +108,6 @@ export const emails: Record<Who | 'staff', string> = {
   staff: 'stan',
 };
 
-const every = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
-export const daily = (from: string, to: string, prefix = '') => ({ prefix, days: every, from, to });
 export const berlin = '+4930200000';
 
 /** Opens a core before the tests of a suite. Each test begins without rules and calls. */

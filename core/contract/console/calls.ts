@@ -79,7 +79,7 @@ export const callDetailsSchema = z.object({
   /** How many times a dialer has claimed the call, to hand it off or to check on its outcome. */
   attempts: z.number().int(),
   firstAttemptAt: instantSchema.nullable(),
-  /** When a dialer will claim the call next; null while a provider has it or a stop or a pace holds it, if it lapses first, and once it has ended. */
+  /** When a dialer will claim the call next; null while a provider has it, if a stop or a pace holds it, if it lapses first, and at its end. */
   nextAttemptAt: instantSchema.nullable(),
   /** When the provider reported the outcome of a call that had been `unknown`. */
   toldLateAt: instantSchema.nullable(),

@@ -40,7 +40,8 @@ const patience = 1_000;
 
 /**
  * The part of a claim that a lane gets: how many calls, and how many of each account in each turn. `stopped` are accounts of which only calls
- * that a provider has are claimed, because their outcomes don't wait for a stop to end. `paced` are accounts whose calls may wait for their pace.
+ * that a provider has are claimed, because their outcomes don't wait for a stop to end. `paced` are accounts whose calls may wait for their
+ * pace.
  */
 type Share = { accounts: Map<string, number>; limit: number; stopped: ReadonlySet<string>; paced: ReadonlySet<string> };
 type DueAccount = { account_id: string; is_stopped: number | boolean; is_paced: number | boolean };
@@ -234,9 +235,9 @@ const pickedColumns = [
 type PickedRow = Pick<CallRow, (typeof pickedColumns)[number]>;
 
 /**
- * Picks the oldest due calls of these accounts, up to `size`. Accounts take turns, and so do the keys within an account. Before them come the
- * calls that a provider may have, where others may wait for a pace or for these to end, because a million may be in front of them. They don't
- * take the others' places, because they may have to wait for their own campaign's pace.
+ * Picks about `size` of the oldest due calls of these accounts. Accounts take turns, and so do the keys within an account. Where calls may
+ * wait for a pace or for others to end, the calls that a provider may have come first, because a million may be in front of them. These are
+ * picked in addition, because they may have to wait for their own campaign's pace.
  *
  * @param others further due calls by account, of keys that have none of the account's oldest calls
  */
@@ -249,23 +250,22 @@ async function pick(
   const perTurn = [...accounts.values()].reduce((sum, count) => sum + count, 0);
   const rounds = Math.ceil(size / perTurn);
   const queues: { count: number; calls: PickedRow[] }[] = [];
-  const first: PickedRow[] = [];
   for (const [account, count] of accounts) {
     const each = count * rounds;
     // Calls of a stopped campaign that a provider may have can't be held, and mustn't keep those behind them waiting.
     const mayBeClaimed = `NOT (${isAt('open', 'doubt')} AND campaign_id IN (SELECT scope_id FROM dialing_stops WHERE scope = 'campaign'))`;
     const [isStopped, isPaced] = [stopped.has(account), paced.has(account)];
     const isLive = isStopped ? isAt('taken') : isAt('open', 'doubt', 'taken');
-    if (isStopped || isPaced) {
-      const live = trx(trx.raw(dialingSql(database)))
-        .where('account_id', account)
-        .whereRaw(isLive)
-        .where('due_at', '<=', now)
-        .whereRaw(mayBeClaimed);
-      const rows: PickedRow[] = await unlocked(trx, live.orderBy('due_at').limit(each)).select(pickedColumns);
-      first.push(...rows);
+    const dialed = trx(trx.raw(dialingSql(database)))
+      .where('account_id', account)
+      .whereRaw(isLive)
+      .where('due_at', '<=', now)
+      .whereRaw(mayBeClaimed);
+    const live: PickedRow[] = isStopped || isPaced ? await unlocked(trx, dialed.orderBy('due_at').limit(each)).select(pickedColumns) : [];
+    if (isStopped) {
+      queues.push({ count, calls: live });
+      continue;
     }
-    if (isStopped) continue;
     const due = () =>
       trx('calls')
         .where('account_id', account)
@@ -279,10 +279,9 @@ async function pick(
     const behind: PickedRow[] = keys.length === 0 ? [] : await unlocked(trx, due().whereIn(callKey, keys)).select(pickedColumns);
     const positions = new Map(keys.map(([, contactId], index) => [contactId, index]));
     behind.sort((a, b) => (positions.get(a.contact_id) ?? 0) - (positions.get(b.contact_id) ?? 0));
-    queues.push({ count, calls: turns.takeTurns(account, front, behind, front.length === each) });
+    queues.push({ count, calls: [...live, ...turns.takeTurns(account, front, behind, front.length === each).slice(0, each)] });
   }
-  const inTurns = Array.from({ length: rounds }, (_, n) => queues.flatMap(({ count, calls }) => calls.slice(n * count, (n + 1) * count)));
-  return [...first, ...inTurns.flat().slice(0, size)];
+  return Array.from({ length: 2 * rounds }, (_, n) => queues.flatMap(({ count, calls }) => calls.slice(n * count, (n + 1) * count))).flat();
 }
 
 /**

@@ -1,7 +1,7 @@
 -- Lapses calls whose notAfter has passed, up to a number of calls, except those that another process has locked. Records that time as their
 -- end, no matter how late this runs, because the retention period starts then. Reads the two stages separately, because each has its own
--- index, and no index covers both. The detail says so if dialing was stopped then,
--- if contact limits held the call until after that time, or if the call was waiting for its turn in a pace.
+-- index, and no index covers both. The detail says so if dialing was stopped then, if contact limits held the call until after that time, or
+-- if the call was waiting for its turn in a pace.
 WITH late AS MATERIALIZED (
   SELECT * FROM (
     SELECT campaign_id, contact_id FROM calls

@@ -1,6 +1,7 @@
 import type { CallsSummaryView } from '#contract/console/calls.ts';
+import { counted, formatCount } from '#contract/text/count.ts';
 import { type Chart, describeAnswered, outcomeGroups, outcomesByDay, percentages, stack, sum } from '../state/calls.ts';
-import { formatIsoDay, formatNumber, pluralize } from '../state/format.ts';
+import { formatIsoDay } from '../state/format.ts';
 import { isSmall } from './popovers.tsx';
 import { Moment } from './time.tsx';
 
@@ -42,7 +43,7 @@ export function OutcomeChart({ summary, isLoading, day, filter, note = '', onCho
         what="calls"
         height={110}
         labels={outcomeGroups.map(({ label }) => label)}
-        text={`${pluralize(chart.total, 'call')} placed ${hasRange ? `on ${days}` : 'in the last 30 days'}, by day and outcome`}
+        text={`${counted(chart.total, 'call')} placed ${hasRange ? `on ${days}` : 'in the last 30 days'}, by day and outcome`}
         chosen={chosen?.day}
         onChoose={(pressed) => onChoose(pressed === day ? '' : pressed)}
       />
@@ -58,7 +59,7 @@ export function OutcomeChart({ summary, isLoading, day, filter, note = '', onCho
                 {label}
                 {name === 'completed' && answered !== '' && <span class="caption">{answered}</span>}
               </span>
-              <span class="end">{summary && `${formatNumber(count)} · ${share}`}</span>
+              <span class="end">{summary && `${formatCount(count)} · ${share}`}</span>
             </li>
           ))}
         </ul>
@@ -104,7 +105,7 @@ export function DayChart({ chart: { columns, highest }, colors, labels, what, he
   return (
     <div class="chart">
       <div class="scale" aria-hidden="true">
-        <span>{highest && formatNumber(highest.total)}</span>
+        <span>{highest && formatCount(highest.total)}</span>
         <span>0</span>
       </div>
       <svg role="img" aria-label={text} viewBox={`0 0 ${columns.length * step} 100`} height={height} preserveAspectRatio="none">
@@ -114,8 +115,8 @@ export function DayChart({ chart: { columns, highest }, colors, labels, what, he
             key={day}
             class={day === chosen ? 'chosen' : undefined}
             data-tip={[
-              `${formatIsoDay(day)}: ${formatNumber(total)} ${what}`,
-              ...(labels ?? []).flatMap((label, series) => (counts[series] ? [`${label}: ${formatNumber(counts[series])}`] : [])),
+              `${formatIsoDay(day)}: ${formatCount(total)} ${what}`,
+              ...(labels ?? []).flatMap((label, series) => (counts[series] ? [`${label}: ${formatCount(counts[series])}`] : [])),
             ].join('\n')}
             onClick={onChoose && (() => onChoose(day))}
           >

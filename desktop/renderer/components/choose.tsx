@@ -4,10 +4,11 @@ import type { Named } from '#contract/console/common.ts';
 import type { AccountsView, CampaignsView } from '#contract/console/directory.ts';
 import { limits } from '#contract/limits.ts';
 import type { ProtectionScope } from '#contract/protection/protection.ts';
+import { counted } from '#contract/text/count.ts';
 import { foldText } from '#contract/text/text.ts';
 import type { Failure, Result } from '../../ipc.ts';
 import { describeFailure } from '../state/failure-text.ts';
-import { pluralize, shorten } from '../state/format.ts';
+import { shorten } from '../state/format.ts';
 import { capitalized } from '../state/labels.ts';
 import { type List, mapped } from '../state/list.ts';
 import type { Tenancy } from '../state/protection.ts';
@@ -220,7 +221,7 @@ export function PickerDialog<Choice extends Option>(props: PickerDialogProps<Cho
 function describeMatches(matches: Matches<Option> | null, search: string, empty = 'There’s nothing to choose from yet.'): string {
   if (matches === null) return 'Searching…';
   if (matches.options.length === 0) return search === '' ? empty : `Nothing matches “${shorten(search)}”.`;
-  const count = pluralize(matches.options.length, 'match', 'matches');
+  const count = counted(matches.options.length, 'match', 'matches');
   return matches.isAll ? count : `Showing the first ${count}. Type more of the name to find others.`;
 }
 

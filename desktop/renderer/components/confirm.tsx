@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
+import { counted } from '#contract/text/count.ts';
 import type { Result } from '../../ipc.ts';
 import { isNotFound, type LookedUp } from '../state/failure-text.ts';
-import { pluralize } from '../state/format.ts';
 import type { List } from '../state/list.ts';
 import { CloseAction, Dialog } from './dialog.tsx';
 import { FormDialog, TextField } from './form.tsx';
@@ -85,7 +85,7 @@ function CancelCalls({ calls, isChosen, isSuggested, onChoose }: CancelCallsProp
         disabled={calls === 0}
         onChange={({ currentTarget }) => onChoose(currentTarget.checked)}
       />
-      <label for="cancel-calls">Also cancel {calls ? pluralize(calls, 'call') : 'calls'} not yet dialed</label>
+      <label for="cancel-calls">Also cancel {calls ? counted(calls, 'call') : 'calls'} not yet dialed</label>
       {calls === 0 ? (
         <p class="hint">No calls are waiting to be dialed.</p>
       ) : (

@@ -1,10 +1,11 @@
 import { effect, signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { RecordExport } from '#contract/console/activity.ts';
+import { counted } from '#contract/text/count.ts';
 import type { ExportRequest, Result } from '../../ipc.ts';
 import { announce, warn } from '../state/announcement.ts';
 import { describeFailure } from '../state/failure-text.ts';
-import { pluralize, toCsv } from '../state/format.ts';
+import { toCsv } from '../state/format.ts';
 import { listNouns } from '../state/labels.ts';
 import { handleSessionFailure, session } from '../state/session.ts';
 
@@ -14,7 +15,7 @@ async function saveRows(name: RecordExport['list'], head: readonly string[], row
   if (!saved.ok || saved.value === null) return;
   const recorded = await window.callkey.request('recordExport', { list: name, rows: rows.length });
   (recorded.ok ? announce : warn)(
-    `Exported ${pluralize(rows.length, listNouns[name] ?? 'row')}${recorded.ok ? '' : ', but the server couldn’t record the export'}.`,
+    `Exported ${counted(rows.length, listNouns[name] ?? 'row')}${recorded.ok ? '' : ', but the server couldn’t record the export'}.`,
   );
 }
 
@@ -88,7 +89,7 @@ function ExportButton({ rows, verb, onStart, onCancel }: ExportButtonProps) {
     );
   return (
     <span class="line">
-      <span>{`${pluralize(rows, 'row')} ${verb} so far…`}</span>
+      <span>{`${counted(rows, 'row')} ${verb} so far…`}</span>
       <button type="button" onClick={onCancel}>
         Cancel export
       </button>
@@ -117,5 +118,5 @@ async function exportAll(request: ExportRequest, noun: string): Promise<void> {
   exportedRows.value = null;
   if (!result.ok) warn(`Nothing was saved. ${describeFailure(result.failure)}`);
   else if (result.value === null) announce('The export was cancelled. Nothing was saved.');
-  else announce(`Exported ${pluralize(result.value, noun)}.`);
+  else announce(`Exported ${counted(result.value, noun)}.`);
 }

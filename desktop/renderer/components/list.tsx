@@ -1,13 +1,14 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Named } from '#contract/console/common.ts';
+import { counted } from '#contract/text/count.ts';
 import { foldText } from '#contract/text/text.ts';
 import type { Failure, Result } from '../../ipc.ts';
 import { announce } from '../state/announcement.ts';
 import { readServerClock, refuseOwnZone } from '../state/clock.ts';
 import { describeFailure, fieldError, isTransient } from '../state/failure-text.ts';
 import type { ScreenFilters } from '../state/filters.ts';
-import { describeLoaded, pluralize, type Total } from '../state/format.ts';
+import { describeLoaded, type Total } from '../state/format.ts';
 import { List, type Loaded, nextCursor, type Source } from '../state/list.ts';
 import { leaveForms, startAtHeading } from '../state/navigation.ts';
 import { remember } from '../state/remembered.ts';
@@ -235,7 +236,7 @@ export function FreshRows<Row>({ held: { fresh, release }, noun }: { held: Held<
             startAtHeading();
           }}
         >
-          {pluralize(fresh.length, `new ${noun}`)}
+          {counted(fresh.length, `new ${noun}`)}
         </button>
       )}
     </div>
@@ -360,7 +361,7 @@ export function Count<View>({ list, count, noun, of = null, more = `Show more ${
   return (
     <>
       <span role="status">
-        {of ? describeLoaded(count, of, noun) : `${pluralize(count, noun)}${soFar}`}
+        {of ? describeLoaded(count, of, noun) : `${counted(count, noun)}${soFar}`}
         {children}
       </span>
       <MoreButton list={list} label={more} />

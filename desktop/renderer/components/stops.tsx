@@ -1,9 +1,9 @@
 import { createContext } from 'preact';
 import { useContext, useState } from 'preact/hooks';
 import type { StoppedDialingView, StopsView, StopView } from '#contract/protection/dialing.ts';
+import { counted } from '#contract/text/count.ts';
 import type { Result } from '../../ipc.ts';
 import { describeFailure, isNotFound, type LookedUp, lookUpChange, lookUpGone } from '../state/failure-text.ts';
-import { pluralize } from '../state/format.ts';
 import { capitalized } from '../state/labels.ts';
 import type { List } from '../state/list.ts';
 import { describePlace, describeWaiting, ownTenancy, type Place, type Tenancy, type Waiting } from '../state/protection.ts';
@@ -263,8 +263,8 @@ function Stopped({ place, counts, onCancelled, onClose }: StoppedProps) {
   const facts = (
     <Facts
       facts={[
-        ['Waiting', pluralize(queuedCalls, 'call')],
-        ['With the provider', `${pluralize(withProvider, 'call')}${withProvider === 0 ? '' : ', which can no longer be stopped'}`],
+        ['Waiting', counted(queuedCalls, 'call')],
+        ['With the provider', `${counted(withProvider, 'call')}${withProvider === 0 ? '' : ', which can no longer be stopped'}`],
       ]}
     />
   );
@@ -272,11 +272,11 @@ function Stopped({ place, counts, onCancelled, onClose }: StoppedProps) {
     return (
       <FormDialog
         key="cancel"
-        title={`Cancel ${pluralize(queuedCalls, 'queued call')}?`}
+        title={`Cancel ${counted(queuedCalls, 'queued call')}?`}
         lead="They won’t be dialed, even once dialing is resumed. You can’t undo this."
         isAlert
         isDanger
-        verb={`Cancel ${pluralize(queuedCalls, 'call')}`}
+        verb={`Cancel ${counted(queuedCalls, 'call')}`}
         verbing="Cancelling…"
         cancel="Go back"
         act={() => requestStop(place, { cancelQueuedCalls: true })}
@@ -296,7 +296,7 @@ function Stopped({ place, counts, onCancelled, onClose }: StoppedProps) {
       <CloseAction onClose={onClose}>
         {queuedCalls > 0 && (
           <button type="button" class="warns" onClick={() => setAsking(true)}>
-            Cancel {pluralize(queuedCalls, 'queued call')}…
+            Cancel {counted(queuedCalls, 'queued call')}…
           </button>
         )}
       </CloseAction>

@@ -1,8 +1,9 @@
 import { signal } from '@preact/signals';
 import { Component, type ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
+import { counted } from '#contract/text/count.ts';
 import { whisper } from '../state/announcement.ts';
-import { pluralize, type Sort } from '../state/format.ts';
+import type { Sort } from '../state/format.ts';
 import { Select } from './form.tsx';
 import { Icon, type IconName } from './icons.tsx';
 
@@ -424,7 +425,7 @@ type SelectionBarProps = { count: number; noun: string; verb: string; onClear: (
 /** Offers an action for the selected rows. */
 export function SelectionBar({ count, noun, verb, onClear, onAct }: SelectionBarProps) {
   if (count === 0) return null;
-  const rows = pluralize(count, noun);
+  const rows = counted(count, noun);
   return (
     <div class="row between selection">
       <span role="status">{rows} selected</span>

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import type { Named } from '#contract/console/common.ts';
 import type { DirectoryAccountsView, DirectoryCampaignsView, DirectoryPartnersView } from '#contract/console/directory.ts';
 import type { SessionView } from '#contract/console/session.ts';
+import { counted, formatCount } from '#contract/text/count.ts';
 import { foldText } from '#contract/text/text.ts';
 import type { Result } from '../../ipc.ts';
 import { ChooseField, type Matches, type Option } from '../components/choose.tsx';
@@ -15,7 +16,6 @@ import { Clip, type Column, DataTable } from '../components/table.tsx';
 import { formatAddress } from '../state/addresses.ts';
 import { lookUpChange, lookUpGone } from '../state/failure-text.ts';
 import { defineFilters, oneOf, text } from '../state/filters.ts';
-import { formatNumber, pluralize } from '../state/format.ts';
 import { capitalized } from '../state/labels.ts';
 import { findById, mapped } from '../state/list.ts';
 import type { ScreenProps } from '../state/navigation.ts';
@@ -215,7 +215,7 @@ export function Directory({ session, title }: ScreenProps) {
           lead={
             <>
               <strong>{dialog.entry.name}</strong> will be deleted permanently. Nothing may belong to it anymore
-              {kinds[kind].child && dialog.entry.count ? `, but it has ${pluralize(dialog.entry.count, kinds[kind].child)}` : ''}.
+              {kinds[kind].child && dialog.entry.count ? `, but it has ${counted(dialog.entry.count, kinds[kind].child)}` : ''}.
             </>
           }
           verb={`Delete ${kind}`}
@@ -259,7 +259,7 @@ const count = (label: string): EntryColumn => ({
   name: 'count',
   label,
   width: 'count',
-  cell: (entry) => formatNumber(entry.count ?? 0),
+  cell: (entry) => formatCount(entry.count ?? 0),
 });
 
 /** Shows the entries that contain each, because two accounts may have the same name. */
@@ -308,7 +308,7 @@ function EntryDetails({ entry, session, onCreate, onRename, onDelete, onShow, on
           ['ID', <Copyable key="id" text={id} noun="ID" />],
           ['Account', account && <bdi key="account">{account.name}</bdi>],
           ['Partner', partner && <bdi key="partner">{partner.name}</bdi>],
-          [child ? capitalized(`${child}s`) : '', child && count !== null && formatNumber(count)],
+          [child ? capitalized(`${child}s`) : '', child && count !== null && formatCount(count)],
         ]}
       />
     </Details>

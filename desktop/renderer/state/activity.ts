@@ -1,5 +1,6 @@
 import { type ActivityFacetsView, type ActivityView, missingActorName, staffAddress } from '#contract/console/activity.ts';
-import { formatDates, pluralize } from './format.ts';
+import { counted } from '#contract/text/count.ts';
+import { formatDates } from './format.ts';
 import { actionLabel, listNouns } from './labels.ts';
 
 export type ActivityEvent = ActivityView['events'][number];
@@ -35,7 +36,7 @@ export function describeSubject(action: string, name: string): string {
   const [, list = '', rows] = /^([a-z-]+)(?: \((\d+) rows\))?$/.exec(name) ?? [];
   const noun = listNouns[list];
   if (noun === undefined) return formatDates(name);
-  return rows === undefined ? `${noun}s` : pluralize(Number(rows), noun);
+  return rows === undefined ? `${noun}s` : counted(Number(rows), noun);
 }
 
 /** The actions whose events describe the new settings completely. So the previous event of the same kind describes the old ones. */

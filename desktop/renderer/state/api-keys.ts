@@ -4,6 +4,7 @@ import { customRange, type Expiration, expiresSoon, expiryInstant, isExpired, is
 import { apiKeyHeader, placeCallPath } from '#contract/headers.ts';
 import { limits } from '#contract/limits.ts';
 import { pathTo } from '#contract/route.ts';
+import { counted, formatCount } from '#contract/text/count.ts';
 import { canonicalNetworks, isInNetworks, parseNetwork } from '#contract/text/networks.ts';
 import { shellWord } from '#contract/text/shell.ts';
 import { foldText } from '#contract/text/text.ts';
@@ -12,10 +13,8 @@ import {
   formatDay,
   formatInstant,
   formatIsoDay,
-  formatNumber,
   formatRelative,
   formatTimestamp,
-  pluralize,
   readWhole,
   type Sort,
   type SortValue,
@@ -234,7 +233,7 @@ export function callsPerDayProblem(text: string): string | null {
   if (trimmed === '') return null;
   const calls = readWhole(trimmed);
   const isValid = calls >= 1 && calls <= limits.callsPerDay;
-  return isValid ? null : `Enter a whole number from 1 to ${formatNumber(limits.callsPerDay)}, or leave it empty for no limit.`;
+  return isValid ? null : `Enter a whole number from 1 to ${formatCount(limits.callsPerDay)}, or leave it empty for no limit.`;
 }
 
 /** Returns only what the user changed, with the version they saw. Otherwise, an old dialog would undo what others have changed since. */
@@ -269,7 +268,7 @@ export function lockOutWarning(
 export function summarizeLimits({ addresses, callsPerDay }: Pick<ApiKeyView, 'addresses' | 'callsPerDay'>): string {
   const parts = [
     ...(addresses === null ? [] : [addresses.length === 1 ? `only from ${addresses[0]}` : `only from ${addresses.length} networks`]),
-    ...(callsPerDay === null ? [] : [`${pluralize(callsPerDay, 'call')} per day`]),
+    ...(callsPerDay === null ? [] : [`${counted(callsPerDay, 'call')} per day`]),
   ];
   return parts.join(', ');
 }
@@ -341,7 +340,7 @@ export function describeRange(now: DateTime, timeZone: string): string {
 /** Says that the machine's clock is wrong. @param leadMs negative if it's behind */
 export function describeClockLead(leadMs: number): string {
   const [unit, size] = units.find(([, size]) => Math.abs(leadMs) >= size) ?? units[2];
-  const difference = `${pluralize(Math.round(Math.abs(leadMs) / size), unit)} ${leadMs > 0 ? 'ahead of' : 'behind'}`;
+  const difference = `${counted(Math.round(Math.abs(leadMs) / size), unit)} ${leadMs > 0 ? 'ahead of' : 'behind'}`;
   return `Your computer’s clock is ${difference} the server’s. The server decides when the key expires, so these dates follow its clock.`;
 }
 

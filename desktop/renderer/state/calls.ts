@@ -1,7 +1,8 @@
 import { DateTime } from 'luxon';
 import type { CallState } from '#contract/calls/states.ts';
 import type { AllCallsSummaryView, CallsSummaryView, CallView } from '#contract/console/calls.ts';
-import { formatMinute, formatNumber } from './format.ts';
+import { formatCount } from '#contract/text/count.ts';
+import { formatMinute } from './format.ts';
 import { capitalized } from './labels.ts';
 
 type HeldCall = Pick<CallView, 'heldUntil' | 'heldFor' | 'heldZone' | 'lapses' | 'lastCalledAt'>;
@@ -90,7 +91,7 @@ function sumByName(all: readonly Readonly<Record<string, number>>[]): Record<str
 /** Says who answered the completed calls: "Person 80, machine 30"; empty if that isn't known of any. */
 export function describeAnswered(days: Days): string {
   const counts = sumByName(days.map(({ answeredBy }) => answeredBy ?? {}));
-  const known = ['person', 'machine'].flatMap((who) => (counts[who] ? [`${who} ${formatNumber(counts[who])}`] : []));
+  const known = ['person', 'machine'].flatMap((who) => (counts[who] ? [`${who} ${formatCount(counts[who])}`] : []));
   return capitalized(known.join(', '));
 }
 

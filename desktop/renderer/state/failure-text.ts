@@ -1,5 +1,5 @@
+import { counted } from '#contract/text/count.ts';
 import { type Failure, type Result, refusal } from '../../ipc.ts';
-import { pluralize } from './format.ts';
 
 export function describeFailure(failure: Failure): string {
   switch (failure.kind) {
@@ -71,5 +71,5 @@ export function generalError(failure: Failure | null, fields: readonly string[] 
 }
 
 function describeWait(seconds: number): string {
-  return seconds < 90 ? pluralize(seconds, 'second') : pluralize(Math.ceil(seconds / 60), 'minute');
+  return seconds < 90 ? counted(seconds, 'second') : counted(Math.ceil(seconds / 60), 'minute');
 }

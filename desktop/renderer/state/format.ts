@@ -1,17 +1,7 @@
 import { DateTime } from 'luxon';
 import { csvRow, csvStart } from '#contract/files/csv.ts';
+import { counted, formatCount } from '#contract/text/count.ts';
 import { cutCodePoints, isWithinCodePoints } from '#contract/text/text.ts';
-
-const numbers = new Intl.NumberFormat('en');
-
-export function formatNumber(count: number): string {
-  return numbers.format(count);
-}
-
-/** Formats a count with its noun: "1 key", "1,200 keys". */
-export function pluralize(count: number, one: string, many = `${one}s`): string {
-  return `${formatNumber(count)} ${count === 1 ? one : many}`;
-}
 
 /** How much of the user's own text a message repeats, so that a line of 10,000 characters doesn't flood it. */
 const maxRepeated = 40;
@@ -26,8 +16,8 @@ export type Total = { total: number; totalIsMore: boolean };
 
 /** Says how much of a list is loaded: "50 of 60 calls". */
 export function describeLoaded(loaded: number, { total, totalIsMore }: Total, one: string): string {
-  if (totalIsMore) return `${formatNumber(loaded)} of more than ${pluralize(total, one)}`;
-  return total > loaded ? `${formatNumber(loaded)} of ${pluralize(total, one)}` : pluralize(loaded, one);
+  if (totalIsMore) return `${formatCount(loaded)} of more than ${counted(total, one)}`;
+  return total > loaded ? `${formatCount(loaded)} of ${counted(total, one)}` : counted(loaded, one);
 }
 
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'always' });
@@ -61,7 +51,7 @@ export function formatPast(instant: DateTime, now: DateTime): string {
 
 /** @param years negative for the past, as are `months` */
 function formatYears(years: number, months: number): string {
-  const text = [pluralize(Math.abs(years), 'year'), ...(months === 0 ? [] : [pluralize(Math.abs(months), 'month')])].join(', ');
+  const text = [counted(Math.abs(years), 'year'), ...(months === 0 ? [] : [counted(Math.abs(months), 'month')])].join(', ');
   return years > 0 ? `in ${text}` : `${text} ago`;
 }
 

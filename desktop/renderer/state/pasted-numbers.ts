@@ -3,8 +3,9 @@ import { findPhoneColumns } from '#contract/files/table.ts';
 import { openText, toTextFile, UnreadableFile } from '#contract/files/text-file.ts';
 import { maxAddedNumbers } from '#contract/protection/do-not-call.ts';
 import type { AddedNumbersView } from '#contract/protection/protection.ts';
+import { counted } from '#contract/text/count.ts';
 import { type Failure, type Result, refusal } from '../../ipc.ts';
-import { pluralize, shorten } from './format.ts';
+import { shorten } from './format.ts';
 
 /** A number as it's written. */
 type WrittenNumber = { line: number; text: string };
@@ -84,7 +85,7 @@ export async function readFile(file: Blob & { name: string }, column: string): P
     const columns = list.names.filter((name) => name !== '');
     if (problems.length > 0) return unread(`${describeProblems(problems)}\nChoose the column with the numbers.`, columns);
     if (numbers.length === 0) return unread(`${file.name} contains no phone numbers.`, columns);
-    const note = `Column ${list.columns.join(', ')}: ${pluralize(numbers.length, 'number')}${skipped.length > 0 ? `, ${skipped.length} empty` : ''}.`;
+    const note = `Column ${list.columns.join(', ')}: ${counted(numbers.length, 'number')}${skipped.length > 0 ? `, ${skipped.length} empty` : ''}.`;
     return { text: numbers.map((number) => number.text).join('\n'), note: [...source.notes, note].join(' '), problem: null, columns };
   } catch (error) {
     if (error instanceof UnclearColumn) return unread(error.message, error.names);
@@ -151,7 +152,7 @@ export const shownLines = 1_000;
 function describeProblems(problems: readonly Problem[]): string {
   const lines = problems.slice(0, shownLines).map(({ line, message }) => `Line ${line}: ${message}`);
   const more = problems.length - shownLines;
-  return [...lines, ...(more > 0 ? [`and ${pluralize(more, 'more line')}`] : [])].join('\n');
+  return [...lines, ...(more > 0 ? [`and ${counted(more, 'more line')}`] : [])].join('\n');
 }
 
 function toFailure(problems: readonly Problem[]): Failure {
@@ -162,10 +163,10 @@ function toFailure(problems: readonly Problem[]): Failure {
 /** Says what was added, how many numbers aren't valid, and which calls can no longer be stopped. */
 export function describeAdded({ added, known, beingDialed, notValid = 0, repeated }: Omit<AddedNumbers, 'lines'>): string {
   const sentences = [
-    added === 0 ? '' : `Added ${pluralize(added, 'number')}.`,
-    known === 0 ? '' : `${pluralize(known, 'number')} ${known === 1 ? 'was' : 'were'} already on the list.`,
-    repeated === 0 ? '' : `${pluralize(repeated, 'number')} ${repeated === 1 ? 'was' : 'were'} there twice.`,
-    notValid === 0 ? '' : `${pluralize(notValid, 'number')} ${notValid === 1 ? 'isn’t' : 'aren’t'} valid today, but may be old or new.`,
+    added === 0 ? '' : `Added ${counted(added, 'number')}.`,
+    known === 0 ? '' : `${counted(known, 'number')} ${known === 1 ? 'was' : 'were'} already on the list.`,
+    repeated === 0 ? '' : `${counted(repeated, 'number')} ${repeated === 1 ? 'was' : 'were'} there twice.`,
+    notValid === 0 ? '' : `${counted(notValid, 'number')} ${notValid === 1 ? 'isn’t' : 'aren’t'} valid today, but may be old or new.`,
     beingDialed === 0 ? '' : describeBeingDialed(beingDialed, added + known),
   ];
   return sentences.filter((sentence) => sentence !== '').join(' ');
@@ -173,5 +174,5 @@ export function describeAdded({ added, known, beingDialed, notValid = 0, repeate
 
 function describeBeingDialed(calls: number, numbers: number): string {
   const target = numbers === 1 ? 'this number' : 'these numbers';
-  return `${pluralize(calls, 'call')} to ${target} ${calls === 1 ? 'is' : 'are'} being dialed now and can’t be stopped.`;
+  return `${counted(calls, 'call')} to ${target} ${calls === 1 ? 'is' : 'are'} being dialed now and can’t be stopped.`;
 }

@@ -6,8 +6,9 @@ import type { ContactLimits, Pace, StopView } from '#contract/protection/dialing
 import { doNotCallReasonLabels } from '#contract/protection/do-not-call.ts';
 import { restrictedKindNames } from '#contract/protection/numbers.ts';
 import type { CheckedNumberView, CheckReason, ProtectionScope } from '#contract/protection/protection.ts';
+import { counted, formatCount } from '#contract/text/count.ts';
 import { dayMinutes, isDay } from './days.ts';
-import { formatDates, formatDay, formatMinute, formatNumber, pluralize, shorten } from './format.ts';
+import { formatDates, formatDay, formatMinute, shorten } from './format.ts';
 
 /** Whether a text can be the beginning of a number, or is empty for all numbers. */
 export function isPrefix(text: string): boolean {
@@ -105,7 +106,7 @@ export function formatForPerson(iso: string, zoneNames: readonly string[], ownZo
 /** A guessed zone must not look like a fact. */
 function describeZones(zones: number, names: readonly string[]): string {
   if (zones === 0) return 'in an unknown time zone';
-  return zones === 1 ? `in ${names[0]}` : `in each of ${pluralize(zones, 'possible zone')}`;
+  return zones === 1 ? `in ${names[0]}` : `in each of ${counted(zones, 'possible zone')}`;
 }
 
 const names = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' });
@@ -168,8 +169,8 @@ export function isStopped(stops: readonly Place[], campaignId: string, accountId
 /** @returns null if nothing is limited */
 export function describePace({ perSecond, liveCalls }: Pace): string | null {
   const parts = [
-    ...(perSecond === null ? [] : [`${formatNumber(perSecond)} a second`]),
-    ...(liveCalls === null ? [] : [`${pluralize(liveCalls, 'live call')} at the same time`]),
+    ...(perSecond === null ? [] : [`${formatCount(perSecond)} a second`]),
+    ...(liveCalls === null ? [] : [`${counted(liveCalls, 'live call')} at the same time`]),
   ];
   return parts.length === 0 ? null : `at most ${parts.join(' and ')}`;
 }
@@ -185,10 +186,10 @@ export function describeWaiting(waiting: Waiting): string {
   const [are, they] = queuedCalls === 1 ? ['is', 'It leaves once it’s due'] : ['are', 'They leave once they’re due'];
   const paced = pace === null ? null : describePace(pace);
   const conditions = `${hasOthers ? 'other stops, ' : ''}paces, calling hours and limits`;
-  return `${pluralize(queuedCalls, 'call')} ${are} waiting. ${they}, as soon as ${conditions} allow${paced === null ? '' : `: ${paced}`}.`;
+  return `${counted(queuedCalls, 'call')} ${are} waiting. ${they}, as soon as ${conditions} allow${paced === null ? '' : `: ${paced}`}.`;
 }
 
 export function describeContactLimits({ calls, days, minutesBetween }: ContactLimits): string {
-  const apart = minutesBetween === 0 ? '' : `, at least ${pluralize(minutesBetween, 'minute')} apart`;
-  return `At most ${pluralize(calls, 'call')} to one number in ${pluralize(days, 'day')}${apart}`;
+  const apart = minutesBetween === 0 ? '' : `, at least ${counted(minutesBetween, 'minute')} apart`;
+  return `At most ${counted(calls, 'call')} to one number in ${counted(days, 'day')}${apart}`;
 }

@@ -1,15 +1,14 @@
 import { expect } from 'chai';
 import { DateTime } from 'luxon';
+import { counted, formatCount } from '#contract/text/count.ts';
 import {
   formatAge,
   formatDay,
   formatDuration,
   formatInstant,
   formatMinute,
-  formatNumber,
   formatPast,
   formatRelative,
-  pluralize,
   readDecimal,
   readWhole,
   shorten,
@@ -95,12 +94,12 @@ describe('formatting a time', () => {
 
 describe('a count', () => {
   it('has thousands separators', () => {
-    expect(formatNumber(1_201)).to.equal('1,201');
+    expect(formatCount(1_201)).to.equal('1,201');
   });
 
   it('has a singular noun only if the count is one', () => {
-    expect([0, 1, 2].map((count) => pluralize(count, 'key'))).to.deep.equal(['0 keys', '1 key', '2 keys']);
-    expect(pluralize(2, 'match', 'matches')).to.equal('2 matches');
+    expect([0, 1, 2].map((count) => counted(count, 'key'))).to.deep.equal(['0 keys', '1 key', '2 keys']);
+    expect(counted(2, 'match', 'matches')).to.equal('2 matches');
   });
 });
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { completeLine, csvRow, csvStart } from '#contract/files/csv.ts';
 import { doNotCallHead } from '#contract/files/table.ts';
-import { type HoursRule, type Weekday, weekdays } from '#contract/protection/calling-hours.ts';
+import { type HoursRule, weekdays } from '#contract/protection/calling-hours.ts';
 import type { CheckedNumberView } from '#contract/protection/protection.ts';
 import { describeHeld, describeState } from '../../../desktop/renderer/state/calls.ts';
 import { addChecked, describeAdded, readFile, readNumbers } from '../../../desktop/renderer/state/pasted-numbers.ts';
@@ -14,14 +14,7 @@ import {
   nextWindow,
   summarizeHours,
 } from '../../../desktop/renderer/state/protection.ts';
-
-const workdays = ['mon', 'tue', 'wed', 'thu', 'fri'] as const;
-const rule = (prefix: string, from: string, to: string, days: readonly Weekday[] = workdays): HoursRule => ({
-  prefix,
-  days: [...days],
-  from,
-  to,
-});
+import { rule } from '../../support/hours-rules.ts';
 
 describe('calling hours', () => {
   it('are summarized without the dates that are still being typed', () => {

@@ -104,7 +104,7 @@ describe('with PASSWORD_SIGN_IN=off', () => {
     });
     await core.close();
     expect(core.firstUser).to.equal(null);
-    const advice = `no one can sign in. Run DATABASE_URL=${database} ${adminCommand} user create EMAIL`;
+    const advice = `no one can sign in, because there are no users. Run DATABASE_URL=${database} ${adminCommand} user create EMAIL`;
     expect(core.log.filter(({ msg }) => String(msg).includes(advice))).to.have.length(1);
   });
 });

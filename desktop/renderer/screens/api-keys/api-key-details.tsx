@@ -1,6 +1,7 @@
 import { Fragment } from 'preact';
 import { useState } from 'preact/hooks';
 import type { ApiKeyDetailsView, ApiKeyView } from '#contract/console/api-keys.ts';
+import { counted, formatCount } from '#contract/text/count.ts';
 import type { Failure, Result } from '../../../ipc.ts';
 import { AccessScope, ExpiryBadge, OwnerTag, RefusedBadge } from '../../components/api-key.tsx';
 import { DayChart } from '../../components/charts.tsx';
@@ -14,7 +15,7 @@ import { addressesProblem, callsPerDayProblem, changedLimits, lockOutWarning, sh
 import { stack, sum } from '../../state/calls.ts';
 import { ownZone } from '../../state/clock.ts';
 import { isNotFound, lookUpChange } from '../../state/failure-text.ts';
-import { formatInstant, formatIsoDay, formatNumber, pluralize } from '../../state/format.ts';
+import { formatInstant, formatIsoDay } from '../../state/format.ts';
 import { capitalized } from '../../state/labels.ts';
 import { FirstCall } from './create-api-key.tsx';
 
@@ -169,10 +170,10 @@ function limitFacts({ apiKey: { addresses, callsPerDay }, today }: ApiKeyDetails
         'No limit'
       ) : (
         <span key="calls">
-          {formatNumber(callsPerDay)}
+          {formatCount(callsPerDay)}
           {today && (
             <span class="caption">
-              {formatNumber(Math.max(0, callsPerDay - today.placed))} left until <Moment at={today.resetsAt} mayBeFuture />
+              {formatCount(Math.max(0, callsPerDay - today.placed))} left until <Moment at={today.resetsAt} mayBeFuture />
               {today.countedFrom !== undefined && (
                 <>
                   , counted from <Moment at={today.countedFrom} />
@@ -231,7 +232,7 @@ function Usage({ view: { usage } }: { view: ApiKeyDetailsView }) {
   const refused = sum(usage.map((day) => day.refused ?? 0));
   const { total, highest } = chart;
   const refusals = refused > 0 && (
-    <p class="hint">In the last 30 days, {pluralize(refused, 'request was', 'requests were')} refused because of the client’s address.</p>
+    <p class="hint">In the last 30 days, {counted(refused, 'request was', 'requests were')} refused because of the client’s address.</p>
   );
   if (!highest)
     return (
@@ -240,15 +241,15 @@ function Usage({ view: { usage } }: { view: ApiKeyDetailsView }) {
         {refusals}
       </>
     );
-  const text = `${pluralize(total, 'call')} placed in the last 30 days; busiest day: ${formatIsoDay(highest.day)} (${formatNumber(highest.total)})`;
+  const text = `${counted(total, 'call')} placed in the last 30 days; busiest day: ${formatIsoDay(highest.day)} (${formatCount(highest.total)})`;
   return (
     <section>
       <div class="row between label-row">
         <h3>Calls placed in the last 30 days</h3>
-        <span class="faint">{formatNumber(total)}</span>
+        <span class="faint">{formatCount(total)}</span>
       </div>
       <DayChart chart={chart} colors={['day']} what="placed" height={72} text={text} />
-      {cancelled > 0 && <p class="hint">{pluralize(cancelled, 'call')} cancelled with this key.</p>}
+      {cancelled > 0 && <p class="hint">{counted(cancelled, 'call')} cancelled with this key.</p>}
       {refusals}
     </section>
   );

@@ -1,6 +1,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { ApiKeysView, ApiKeyView, RevokedApiKeysView } from '#contract/console/api-keys.ts';
 import { limits } from '#contract/limits.ts';
+import { counted, formatCount } from '#contract/text/count.ts';
 import { Expiry, LimitedBadge, OwnerTag, ReferenceLink, RefusedBadge } from '../../components/api-key.tsx';
 import { useCampaigns } from '../../components/choose.tsx';
 import { ExportRowsButton } from '../../components/export-buttons.tsx';
@@ -37,7 +38,7 @@ import {
 } from '../../state/api-keys.ts';
 import { now, ownZone } from '../../state/clock.ts';
 import { defineFilters, oneOf, oneOfNumbers, pageNumber, sortBy, text } from '../../state/filters.ts';
-import { formatDay, formatNumber, pluralize, sortAfterPress } from '../../state/format.ts';
+import { formatDay, sortAfterPress } from '../../state/format.ts';
 import { mapped } from '../../state/list.ts';
 import { openDialog, requestedKey, type ScreenProps, scrollToTop } from '../../state/navigation.ts';
 import { readPreference, writePreference } from '../../state/remembered.ts';
@@ -124,8 +125,8 @@ export function ApiKeys({ session, title }: ScreenProps) {
   function revokedSelected({ revoked, gone }: RevokedApiKeysView): void {
     setSelected(new Set());
     closeDetails();
-    const others = gone.length === 0 ? '' : ` ${pluralize(gone.length, 'other was', 'others were')} already gone.`;
-    void done(`${pluralize(revoked.length, 'key was', 'keys were')} revoked.${others}`).then(() => focusRow(null));
+    const others = gone.length === 0 ? '' : ` ${counted(gone.length, 'other was', 'others were')} already gone.`;
+    void done(`${counted(revoked.length, 'key was', 'keys were')} revoked.${others}`).then(() => focusRow(null));
   }
 
   return (
@@ -298,7 +299,7 @@ function Head({ view: { apiKeys, total }, filters, onChange }: HeadProps) {
         <FilterSelect
           label="Show"
           value={filter}
-          options={offered.map(([name, count]) => [name, `${keyFilterLabels[name]} (${formatNumber(count)})`])}
+          options={offered.map(([name, count]) => [name, `${keyFilterLabels[name]} (${formatCount(count)})`])}
           onChange={(chosen) => onChange({ filter: chosen, page: 0 })}
         />
         {filter !== 'expiring' && (
@@ -307,8 +308,8 @@ function Head({ view: { apiKeys, total }, filters, onChange }: HeadProps) {
       </search>
       {total > apiKeys.length && (
         <p class="notice">
-          Newest {formatNumber(apiKeys.length)} of {formatNumber(total)} keys. Search and filters apply only to these. Your server’s
-          operator can list them all with <code>callkey-admin key list --all</code>.
+          Newest {formatCount(apiKeys.length)} of {formatCount(total)} keys. Search and filters apply only to these. Your server’s operator
+          can list them all with <code>callkey-admin key list --all</code>.
         </p>
       )}
     </>
@@ -320,7 +321,7 @@ function ExpiringSoon({ keys, onShow }: { keys: readonly ApiKeyView[]; onShow: (
   const expiringSoon = keysExpiringSoon(keys, now.value);
   const [first] = expiringSoon;
   if (!first || first.expiresAt === null) return null;
-  const count = expiringSoon.length === 1 ? 'One key expires' : `${formatNumber(expiringSoon.length)} keys expire`;
+  const count = expiringSoon.length === 1 ? 'One key expires' : `${formatCount(expiringSoon.length)} keys expire`;
   const which = `${expiringSoon.length === 1 ? '' : 'First to expire: '}${first.name}, on ${formatDay(toExpiry(first.expiresAt, first.expiryTimeZone))}`;
   return (
     <button type="button" class="attention" data-tip={which} onClick={onShow}>
@@ -429,8 +430,8 @@ function Pager({ matches, filters, onChange }: PagerProps) {
   return (
     <>
       <span role="status">
-        {page.count > 1 && `${formatNumber(page.first)}–${formatNumber(page.last)} of `}
-        {matches.length === 0 ? 'No keys' : pluralize(matches.length, 'key')}
+        {page.count > 1 && `${formatCount(page.first)}–${formatCount(page.last)} of `}
+        {matches.length === 0 ? 'No keys' : counted(matches.length, 'key')}
       </span>
       <span class="row end">
         <label>
@@ -451,7 +452,7 @@ function Pager({ matches, filters, onChange }: PagerProps) {
         </label>
         {button('Previous page', 'back', -1, page.index > 0)}
         <span>
-          Page {formatNumber(page.index + 1)} of {formatNumber(page.count)}
+          Page {formatCount(page.index + 1)} of {formatCount(page.count)}
         </span>
         {button('Next page', 'forward', 1, page.index < page.count - 1)}
       </span>

@@ -3,6 +3,7 @@ import type { ApiKeyView, CreatedApiKeyView } from '#contract/console/api-keys.t
 import type { SessionView } from '#contract/console/session.ts';
 import { customRange } from '#contract/expiry.ts';
 import { limits } from '#contract/limits.ts';
+import { formatCount } from '#contract/text/count.ts';
 import { countCodePoints, describeLineProblem, normalizeLine } from '#contract/text/text.ts';
 import type { Failure, Result } from '../../../ipc.ts';
 import { KeyAccess, ReferenceLink } from '../../components/api-key.tsx';
@@ -34,7 +35,7 @@ import {
 import { clockLead, hasOwnZone, now, ownZone, readClock } from '../../state/clock.ts';
 import { dayProblem, isDay } from '../../state/days.ts';
 import { describeFailure } from '../../state/failure-text.ts';
-import { formatInstant, formatNumber } from '../../state/format.ts';
+import { formatInstant } from '../../state/format.ts';
 import { describeKeyAccess } from '../../state/labels.ts';
 import { server } from '../../state/session.ts';
 
@@ -120,7 +121,7 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onMaybeCrea
         aside={
           length >= 0.9 * limits.apiKeyName && (
             <span class={length > limits.apiKeyName ? 'counter over' : 'counter'}>
-              {formatNumber(length)} / {formatNumber(limits.apiKeyName)}
+              {formatCount(length)} / {formatCount(limits.apiKeyName)}
             </span>
           )
         }

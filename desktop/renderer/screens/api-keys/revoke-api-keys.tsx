@@ -2,6 +2,7 @@ import { type ComponentChildren, Fragment, type TargetedMouseEvent } from 'preac
 import { useState } from 'preact/hooks';
 import type { ApiKeyView, RevocationView, RevokedApiKeysView, RevokeReason } from '#contract/console/api-keys.ts';
 import { limits } from '#contract/limits.ts';
+import { counted, formatCount } from '#contract/text/count.ts';
 import { describeLineProblem, normalizeLine } from '#contract/text/text.ts';
 import type { Result } from '../../../ipc.ts';
 import { Expiry, KeyAccess } from '../../components/api-key.tsx';
@@ -16,7 +17,6 @@ import { hasExpired } from '../../state/api-keys.ts';
 import { sum } from '../../state/calls.ts';
 import { now } from '../../state/clock.ts';
 import { isNotFound, type LookedUp, lookUpGone } from '../../state/failure-text.ts';
-import { formatNumber, pluralize } from '../../state/format.ts';
 import { mapped } from '../../state/list.ts';
 
 type RevokeApiKeyProps = {
@@ -106,13 +106,13 @@ function describeEffect(apiKeys: readonly ApiKeyView[]): string {
   const expired = apiKeys.filter((key) => hasExpired(key, now.value)).length;
   if (expired === 0) return 'They’ll stop working immediately.';
   if (expired === apiKeys.length) return 'They’ve all already expired.';
-  const active = pluralize(apiKeys.length - expired, 'key');
-  return `${active} will stop working immediately; ${formatNumber(expired)} ${expired === 1 ? 'has' : 'have'} already expired.`;
+  const active = counted(apiKeys.length - expired, 'key');
+  return `${active} will stop working immediately; ${formatCount(expired)} ${expired === 1 ? 'has' : 'have'} already expired.`;
 }
 
 export function RevokeApiKeys({ apiKeys, onRevoked, onClose }: RevokeApiKeysProps) {
   const [reason, setReason] = useState<ReasonDraft>({ reason: '', note: '' });
-  const count = formatNumber(apiKeys.length);
+  const count = formatCount(apiKeys.length);
   const preview = useList<BulkPreview>({
     key: `revocations/${apiKeys.map(({ id }) => id).join()}`,
     every: null,
@@ -289,7 +289,7 @@ function LastDay({ lastDay, keys, onClose, children }: LastDayProps) {
       {lastDay && (
         <>
           <p>
-            {pluralize(lastDay.placed, 'call')} placed.{' '}
+            {counted(lastDay.placed, 'call')} placed.{' '}
             {first && others.length === 0 && (
               <a href={formatAddress('calls', { apiKey: first.id })} onClick={follow(onClose)}>
                 Show the key’s calls

@@ -1,5 +1,6 @@
 import { useContext } from 'preact/hooks';
 import type { CallDetailsView, CallView } from '#contract/console/calls.ts';
+import { formatCount } from '#contract/text/count.ts';
 import { OwnerTag } from '../../components/api-key.tsx';
 import { CallBadge } from '../../components/call.tsx';
 import { Copyable, Details, type Fact, FactSection, Facts, NoDetails } from '../../components/details.tsx';
@@ -9,7 +10,7 @@ import { Moment } from '../../components/time.tsx';
 import { formatAddress } from '../../state/addresses.ts';
 import { callDurationMs, describeDetail, describeHeld } from '../../state/calls.ts';
 import { ownZone } from '../../state/clock.ts';
-import { formatDuration, formatNumber } from '../../state/format.ts';
+import { formatDuration } from '../../state/format.ts';
 import { answererLabels, capitalized } from '../../state/labels.ts';
 import { isStopped } from '../../state/protection.ts';
 
@@ -94,7 +95,7 @@ function buildDialingFacts(view: CallDetailsView, call: CallView, hasStop: boole
     ['Not before', notBefore && <Moment key="before" at={notBefore} mayBeFuture />],
     ['Not after', notAfter && <Moment key="after" at={notAfter} mayBeFuture />],
     ['Time zone', timeZone],
-    ['Attempts', attempts > 0 && formatNumber(attempts)],
+    ['Attempts', attempts > 0 && formatCount(attempts)],
     ['First attempt', attempts > 1 && firstAttemptAt && <Moment key="first" at={firstAttemptAt} />],
     ['Next attempt', call.endedAt === null && nextAttempt],
     ['Reported late', toldLateAt && <Moment key="late" at={toldLateAt} />],

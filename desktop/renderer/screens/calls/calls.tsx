@@ -4,6 +4,7 @@ import { callStateLabels, callStates } from '#contract/calls/states.ts';
 import type { AllCallsSummaryView, CallsSummaryView, CallsView, CallView, DialerTroubleView } from '#contract/console/calls.ts';
 import type { CampaignsView } from '#contract/console/directory.ts';
 import { csvFileName } from '#contract/files/csv.ts';
+import { counted, formatCount } from '#contract/text/count.ts';
 import { foldText } from '#contract/text/text.ts';
 import type { RequestInput, Result } from '../../../ipc.ts';
 import { screensFor } from '../../../screens.ts';
@@ -36,7 +37,7 @@ import { labelKeys, sharedNames, shortId } from '../../state/api-keys.ts';
 import { callDurationMs, combineCampaigns, describeState, outcomeGroups, outcomesByCampaign, sum, summaryMs } from '../../state/calls.ts';
 import { firstChartDay, listDays, ownZone } from '../../state/clock.ts';
 import { day, defineFilters, oneOf, sortBy, text } from '../../state/filters.ts';
-import { formatDuration, formatNumber, pluralize, type Sort, sortAfterPress, sorted } from '../../state/format.ts';
+import { formatDuration, type Sort, sortAfterPress, sorted } from '../../state/format.ts';
 import { type ScreenProps, scrollToTop } from '../../state/navigation.ts';
 import { session } from '../../state/session.ts';
 import { CallDetails } from './call-details.tsx';
@@ -604,7 +605,7 @@ async function loadOutcomes(filter: ChartFilter, search: string, cursor: string 
 
 /** Says which campaigns the core has found and counted. */
 function describeCounted({ campaigns, nextCursor }: OutcomesView): string {
-  return nextCursor === null ? 'Counts only matching campaigns' : `Counts only the first ${pluralize(campaigns.length, 'campaign')}`;
+  return nextCursor === null ? 'Counts only matching campaigns' : `Counts only the first ${counted(campaigns.length, 'campaign')}`;
 }
 
 /** Returns the matching campaigns. Called only once all campaigns are loaded. */
@@ -679,5 +680,5 @@ const outcomeColumns: readonly Column<CampaignRow, string>[] = [
 const oneAccountColumns = outcomeColumns.filter(({ name }) => name !== 'account');
 
 function Amount({ value }: { value: number }) {
-  return <span class={value === 0 ? 'faint' : undefined}>{formatNumber(value)}</span>;
+  return <span class={value === 0 ? 'faint' : undefined}>{formatCount(value)}</span>;
 }

@@ -7,6 +7,7 @@ import {
   doNotCallReasons,
 } from '#contract/protection/do-not-call.ts';
 import { type DoNotCallView, optOutScopes } from '#contract/protection/protection.ts';
+import { counted, formatCount } from '#contract/text/count.ts';
 import { toPhonePrefix } from '#contract/text/text.ts';
 import type { Result } from '../../../ipc.ts';
 import { ChooseTenancy } from '../../components/choose.tsx';
@@ -23,7 +24,7 @@ import { announce } from '../../state/announcement.ts';
 import { ownZone } from '../../state/clock.ts';
 import { dayProblem, isDay, today } from '../../state/days.ts';
 import { isNotFound, type LookedUp } from '../../state/failure-text.ts';
-import { formatNumber, pluralize, type Sort, type SortValue, shorten, sortAfterPress, sorted } from '../../state/format.ts';
+import { type Sort, type SortValue, shorten, sortAfterPress, sorted } from '../../state/format.ts';
 import {
   type AddedNumbers,
   addChecked,
@@ -160,9 +161,7 @@ export function DoNotCall({ title, own, canChange, filters: { search }, onChange
             head={[['Number'], ['Line', 'number'], ['Result']]}
             rows={dialog.added.lines.slice(0, shownLines).map(({ line, text, result }) => [shorten(text), line, result])}
           />
-          {dialog.added.lines.length > shownLines && (
-            <p class="hint">and {pluralize(dialog.added.lines.length - shownLines, 'more line')}</p>
-          )}
+          {dialog.added.lines.length > shownLines && <p class="hint">and {counted(dialog.added.lines.length - shownLines, 'more line')}</p>}
           <CloseAction onClose={close} />
         </Dialog>
       )}
@@ -173,7 +172,7 @@ export function DoNotCall({ title, own, canChange, filters: { search }, onChange
           onRemoved={() => {
             setSelected(new Set());
             const [first, ...others] = dialog.entries;
-            const what = others.length === 0 ? first?.phone : pluralize(dialog.entries.length, 'number');
+            const what = others.length === 0 ? first?.phone : counted(dialog.entries.length, 'number');
             void done(`${what} may be called again, unless another list or rule forbids it.`);
           }}
           onClose={close}
@@ -266,7 +265,7 @@ function AddNumbers({ own, onAdded, onClose }: AddNumbersProps) {
         name="phones"
         label="Phone numbers"
         hint="In any common format, on separate lines or separated by commas, semicolons or tabs. You can paste a spreadsheet column."
-        aside={<span class="counter">{count === 0 ? '' : pluralize(count, 'number')}</span>}
+        aside={<span class="counter">{count === 0 ? '' : counted(count, 'number')}</span>}
       >
         {(binding) => (
           <textarea
@@ -339,7 +338,7 @@ function AddNumbers({ own, onAdded, onClose }: AddNumbersProps) {
       )}
       {added > 0 && (
         <p class="hint" role="status">
-          Added {formatNumber(added)} of {pluralize(count, 'number')} so far. If the rest fails, add all of them again: no number is listed
+          Added {formatCount(added)} of {counted(count, 'number')} so far. If the rest fails, add all of them again: no number is listed
           twice.
         </p>
       )}
@@ -355,7 +354,7 @@ function RemoveNumbers({ entries, onRemoved, onClose }: RemoveNumbersProps) {
   const isOne = others.length === 0;
   return (
     <FormDialog
-      title={isOne ? `Remove ${entry?.phone}?` : `Remove ${pluralize(entries.length, 'number')}?`}
+      title={isOne ? `Remove ${entry?.phone}?` : `Remove ${counted(entries.length, 'number')}?`}
       lead={`Calls to ${isOne ? 'this number' : 'these numbers'} will be accepted again immediately, unless another list or rule forbids them.`}
       isAlert
       isDanger
@@ -363,7 +362,7 @@ function RemoveNumbers({ entries, onRemoved, onClose }: RemoveNumbersProps) {
       act={() => liftAll(entries, reason)}
       lookUp={() => lookUpLifted(entries)}
       onDone={onRemoved}
-      verb={isOne ? 'Remove' : `Remove ${pluralize(entries.length, 'number')}`}
+      verb={isOne ? 'Remove' : `Remove ${counted(entries.length, 'number')}`}
       verbing="Removing…"
       onClose={onClose}
     >

@@ -2,6 +2,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { encodeQR } from 'qr';
 import type { EnrolledSecondFactorView, SessionView } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
+import { counted } from '#contract/text/count.ts';
 import { countCodePoints } from '#contract/text/text.ts';
 import { Confirm } from '../../components/confirm.tsx';
 import { CopyButton } from '../../components/copy-button.tsx';
@@ -14,7 +15,6 @@ import { OneTimeSecret, ProtectionHint, SecretDialog, useCloseCommand, useVisibl
 import { announce } from '../../state/announcement.ts';
 import { useIgnoredCommands } from '../../state/commands.ts';
 import { lookUpGone } from '../../state/failure-text.ts';
-import { pluralize } from '../../state/format.ts';
 import { formatMembership, userTypeLabels } from '../../state/labels.ts';
 import { passwordChanged, secondFactorChanged, session, signOut } from '../../state/session.ts';
 
@@ -128,7 +128,7 @@ function AccountFacts({ session: { viewer, secondFactor, signedInWith }, onShow,
 function FactorIsOn() {
   const load = () => window.callkey.request('showSecondFactor', {});
   const left = useList({ key: 'second-factor', every: null, load }).state.value.view?.recoveryCodesLeft;
-  return <>{left === undefined ? 'On' : `On, ${pluralize(left, 'recovery code')} left`}</>;
+  return <>{left === undefined ? 'On' : `On, ${counted(left, 'recovery code')} left`}</>;
 }
 
 export function ChangePassword({ onClose }: { onClose: () => void }) {

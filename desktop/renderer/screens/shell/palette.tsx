@@ -128,14 +128,12 @@ async function findAnything(session: SessionView, search: string): Promise<{ ok:
 
 /** A revoked key still has details, which say who revoked it and why. */
 async function findKey(id: string): Promise<Result<Destination[]>> {
-  const toOption =
-    (caption: string) =>
-    ({ apiKey: { name } }: { apiKey: { name: string } }) => [
-      { id: `key-of-id:${id}`, name, caption, address: formatAddress('api-keys', { open: id }) },
-    ];
-  const found = mapped(window.callkey.request('showApiKey', { id, timeZone: ownZone.peek() }), toOption('API key'));
-  if ((await found).ok) return found;
-  return mapped(window.callkey.request('showRevokedApiKey', { id }), toOption('Revoked API key'));
+  const toOptions = (name: string, caption: string): Destination[] => [
+    { id: `key-of-id:${id}`, name, caption, address: formatAddress('api-keys', { open: id }) },
+  ];
+  const found = await window.callkey.request('showApiKey', { id, timeZone: ownZone.peek() });
+  if (found.ok) return { ok: true, value: toOptions(found.value.apiKey.name, 'API key') };
+  return mapped(window.callkey.request('showRevokedApiKey', { id }), ({ apiKey }) => toOptions(apiKey.name, 'Revoked API key'));
 }
 
 const findUser = (id: string) => mapped(window.callkey.request('previewDeletion', { id, cursor: null }), ({ user }) => [toUser(user)]);

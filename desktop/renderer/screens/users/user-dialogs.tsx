@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { type Named, type UserType, userTypes } from '#contract/console/common.ts';
 import type { SessionView } from '#contract/console/session.ts';
 import type { DeletionView, UserView } from '#contract/console/users.ts';
+import { counted, formatCount } from '#contract/text/count.ts';
 import type { Result } from '../../../ipc.ts';
 import { ChooseField, type Matches, type Option } from '../../components/choose.tsx';
 import { Confirm, ConfirmDanger } from '../../components/confirm.tsx';
@@ -15,7 +16,7 @@ import { Time } from '../../components/time.tsx';
 import { sum } from '../../state/calls.ts';
 import { now, ownZone } from '../../state/clock.ts';
 import { type LookedUp, lookUpChange, lookUpGone } from '../../state/failure-text.ts';
-import { formatNumber, formatTimestamp, pluralize, sorted } from '../../state/format.ts';
+import { formatTimestamp, sorted } from '../../state/format.ts';
 import { userTypeLabels } from '../../state/labels.ts';
 import { mapped } from '../../state/list.ts';
 import { server } from '../../state/session.ts';
@@ -273,7 +274,7 @@ function EditUser({ user, session, onDone, onClose }: UserDialogProps & Pick<Cha
 
 function DisableUser({ user: { id, name, email, apiKeys, disabledAt }, onDone, onClose }: UserDialogProps) {
   const isDisabled = disabledAt !== null;
-  const keys = pluralize(apiKeys, 'API key');
+  const keys = counted(apiKeys, 'API key');
   return (
     <Confirm
       title={isDisabled ? 'Enable user?' : 'Disable user?'}
@@ -336,7 +337,7 @@ export function DeleteUser({ user, onDeleted, onAlreadyDeleted, onClose }: Delet
         nextCursor === null && apiKeys ? sum(apiKeys.map(({ queuedCalls }) => queuedCalls)) : null
       }
       confirmation={
-        keys > confirmAbove ? { label: `Type ${user.email} to delete this user and ${pluralize(keys, 'key')}`, text: user.email } : null
+        keys > confirmAbove ? { label: `Type ${user.email} to delete this user and ${counted(keys, 'key')}`, text: user.email } : null
       }
       verb="Delete"
       verbing="Deleting…"
@@ -378,9 +379,9 @@ function Effect({ user, apiKeys, nextCursor }: Pick<DeletionView, 'user' | 'apiK
   const expired = nextCursor === null ? apiKeys.filter((key) => key.expired).length : 0;
   return (
     <>
-      <strong>{pluralize(user.apiKeys - expired, 'API key')} will stop working</strong> immediately
-      {expired > 0 && `; ${formatNumber(expired)} ${expired === 1 ? 'has' : 'have'} already expired`}.{' '}
-      {nextCursor !== null && `The table lists the newest ${formatNumber(apiKeys.length)}. Of these, `}
+      <strong>{counted(user.apiKeys - expired, 'API key')} will stop working</strong> immediately
+      {expired > 0 && `; ${formatCount(expired)} ${expired === 1 ? 'has' : 'have'} already expired`}.{' '}
+      {nextCursor !== null && `The table lists the newest ${formatCount(apiKeys.length)}. Of these, `}
       <RecentlyUsed isStart={nextCursor === null} lastUsed={apiKeys.map(({ lastUsedAt }) => lastUsedAt)} />
     </>
   );
@@ -396,7 +397,7 @@ function toRows(apiKeys: DeletionView['apiKeys']) {
 
 function describeSessions(sessions: number): string {
   if (sessions === 0) return 'They aren’t currently signed in.';
-  return `They’re currently signed in${sessions === 1 ? '' : ` (${pluralize(sessions, 'session')})`}.`;
+  return `They’re currently signed in${sessions === 1 ? '' : ` (${counted(sessions, 'session')})`}.`;
 }
 
 const keysFile = 'keys-of-user.csv';
@@ -425,7 +426,7 @@ function RecentlyUsed({ lastUsed, isStart }: { lastUsed: readonly (string | null
     );
   return (
     <>
-      {lastUsed.length === 1 ? 'It was' : pluralize(count, 'was', 'were')} used in the last {recentDays} days. If something still depends on{' '}
+      {lastUsed.length === 1 ? 'It was' : counted(count, 'was', 'were')} used in the last {recentDays} days. If something still depends on{' '}
       {count === 1 ? 'it' : 'them'}, replace {count === 1 ? 'it' : 'them'} first.
     </>
   );

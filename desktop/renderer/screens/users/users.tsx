@@ -1,6 +1,7 @@
 import { useMemo } from 'preact/hooks';
 import type { SessionView } from '#contract/console/session.ts';
 import type { UsersView, UserView } from '#contract/console/users.ts';
+import { formatCount } from '#contract/text/count.ts';
 import { foldText } from '#contract/text/text.ts';
 import { Details, Facts, NoDetails } from '../../components/details.tsx';
 import { ExportRowsButton } from '../../components/export-buttons.tsx';
@@ -17,7 +18,7 @@ import { viewerAsOwner } from '../../state/api-keys.ts';
 import { ownZone } from '../../state/clock.ts';
 import { canUseKeys } from '../../state/commands.ts';
 import { defineFilters, oneOf, sortBy, text } from '../../state/filters.ts';
-import { formatNumber, formatTimestamp, type SortValue, sortAfterPress, sorted } from '../../state/format.ts';
+import { formatTimestamp, type SortValue, sortAfterPress, sorted } from '../../state/format.ts';
 import { formatMembership, formatPlace, userTypeLabels } from '../../state/labels.ts';
 import { mapped } from '../../state/list.ts';
 import type { ScreenProps } from '../../state/navigation.ts';
@@ -265,7 +266,7 @@ const columnsFor = (session: SessionView): Column<UserView, UserColumn>[] => [
           cell: (user) => formatPlace(user, session) && <Clip>{formatPlace(user, session)}</Clip>,
         },
       ] satisfies Column<UserView, UserColumn>[])),
-  { name: 'keys', label: 'Keys', width: 'number', cell: ({ apiKeys }) => formatNumber(apiKeys) },
+  { name: 'keys', label: 'Keys', width: 'number', cell: ({ apiKeys }) => formatCount(apiKeys) },
   { name: 'seen', label: 'Last sign-in', width: 'day', cell: ({ lastSignInAt }) => <Day at={lastSignInAt} /> },
 ];
 
@@ -320,7 +321,7 @@ function UserDetails({ user, isYou, canSeeKeys, onOpen, onClose }: UserDetailsPr
         facts={[
           ['Email', <bdi key="email">{user.email}</bdi>],
           ['Belongs to', membership !== '' && <bdi key="membership">{membership}</bdi>],
-          ['API keys', formatNumber(user.apiKeys)],
+          ['API keys', formatCount(user.apiKeys)],
           ['Last sign-in', user.lastSignInAt === null ? 'Never' : <Moment key="seen" at={user.lastSignInAt} />],
           ['Second factor', user.secondFactor ? 'On' : 'Off'],
           ['Linked to', user.link && <bdi key="link">{user.link.issuer}</bdi>],
