@@ -90,12 +90,6 @@ describe('a key value', () => {
       false,
     ]);
   });
-
-  for (const text of ['', 'svc_sk_live_', `${withoutChecksum}`, ` ${withoutChecksum}`, `svc_sk_test_${'0'.repeat(49)}`]) {
-    it(`can't be ${JSON.stringify(text.slice(0, 20))} with ${text.length} characters`, () => {
-      expect(isKeyValue(text)).to.equal(false);
-    });
-  }
 });
 
 function checksum(text: string): string {

@@ -153,44 +153,8 @@ describe('a name', () => {
 
   it('that was stored before these rules existed can still be read by consoles and providers', () => {
     const name = 'a\u202eb\u200b';
-    const at = '2026-11-21T09:00:00.000Z';
-    const user = {
-      id: 'u',
-      email: 'a@b',
-      name,
-      userType: 'account',
-      account: { id: 'a', name },
-      partner: null,
-      createdAt: at,
-      lastSignInAt: null,
-      disabledAt: null,
-      apiKeys: 0,
-      link: null,
-      secondFactor: false,
-    };
-    const call = { requestId: 'r', contactId: 'c', contact: { phone: '+493012345678', name }, state: 'queued', detail: null };
-    const ended = { placedAt: at, dialedAt: null, endedAt: null, heldUntil: null, heldFor: null, heldZone: null, answeredBy: null };
-    const listed = { ...call, ...ended, campaign: { id: 'c', name }, apiKey: null, simulated: false };
-    const [account, partner] = [
-      { id: 'a', name },
-      { id: 'p', name },
-    ];
-    const customer = { campaign: { id: 'c', name, settings: {} }, account, partner };
-    const handoff = {
-      handoffId: 'h',
-      requestId: 'r',
-      contactId: 'c',
-      campaignId: 'c',
-      contact: call.contact,
-      variables: {},
-      placedAt: at,
-      ...customer,
-    };
-    expect([userSchema.parse(user).name, callSchema.parse(listed).contact.name, handoffSchema.parse(handoff).contact.name]).to.deep.equal([
-      name,
-      name,
-      name,
-    ]);
+    for (const schema of [userSchema.shape.name, callSchema.shape.contact.shape.name, handoffSchema.shape.contact.shape.name])
+      expect(schema.parse(name)).to.equal(name);
   });
 });
 
