@@ -104,10 +104,12 @@ describe('a call in the database', () => {
     for (const { event, from, to, notes } of transitions) {
       for (const stage of from) {
         const target: Stage = typeof to === 'string' ? to : 'busy';
-        it(`moves from ${stage} to ${target} on ${event}`, async () => {
+        it(`moves from ${stage} to ${target} on ${event}, and is counted once if that ends it`, async () => {
           const { read, write } = direct.storage.database;
+          const { compactCounts } = direct.ports.stores.callList;
+          await compactCounts();
+          for (const table of ['calls', 'call_counts'] as const) await write(table).delete();
           const before = rowAt(stage);
-          await write('calls').delete();
           await write('calls').insert(before);
           await cause(event, stage, target);
           const after = required((await read('calls').first()) ?? null, 'row');
@@ -118,15 +120,6 @@ describe('a call in the database', () => {
           const noted = Object.entries(columns).filter(([, column]) => after[column] !== before[column]);
           expect(notes).to.include.members(noted.map(([note]) => note));
           for (const note of notes) expect(after[columns[note]], note).to.not.equal(null);
-        });
-
-        it(`is counted once if the event ${event} ends it in the stage ${stage}`, async () => {
-          const { read, write } = direct.storage.database;
-          const { compactCounts } = direct.ports.stores.callList;
-          await compactCounts();
-          for (const table of ['calls', 'call_counts'] as const) await write(table).delete();
-          await write('calls').insert(rowAt(stage));
-          await cause(event, stage, target);
           await compactCounts();
           const counted = await read('call_counts').orderBy('calls').select('campaign_id', 'state', 'calls');
           const replaced = stage === 'unknown' ? [{ campaign_id: 'g', state: 'unknown', calls: -1 }] : [];

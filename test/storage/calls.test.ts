@@ -38,14 +38,15 @@ describe('calls in the database', () => {
         [store.digest, now + 5],
       ]);
       for (const other of [
-        { phone: '+493087654321' },
-        { name: 'Ada' },
-        { timeZone: 'UTC' },
-        { variables: { a: '1' } },
-        { notBefore: instant(1) },
+        ...[{ phone: '+493087654321' }, { name: 'Ada' }, { timeZone: 'UTC' }, { notBefore: instant(1) }],
+        ...[{ notAfter: instant(now + 8) }, { notAfter: null }, { variables: null }, { variables: { a: '1' } }],
+        ...[{ variables: { ...call.variables, c: '3' } }, { variables: { a: '2', b: '2' } }, { variables: { c: '1', b: '2' } }],
       ])
         expect(await place('r', { ...call, ...other }), JSON.stringify(other)).to.deep.equal({ kind: 'request-id-conflict' });
-      expect(await place('r', { ...call, notAfter: instant(now + 8) })).to.deep.equal({ kind: 'request-id-conflict' });
+      const full = { name: 'Ada', timeZone: 'UTC', notBefore: instant(1) };
+      await place('full', full);
+      for (const missing of Object.keys(full))
+        expect(await place('full', { ...full, [missing]: null }), missing).to.deep.equal({ kind: 'request-id-conflict' });
     });
 
     it("are refused in time if the rules that apply to them can't be read", async () => {

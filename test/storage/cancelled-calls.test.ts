@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { handoffStages, stagesBefore } from '../../core/domain/calls/call-states.ts';
+import { callStates } from '#contract/calls/calls.ts';
+import { handoffStages, isHandoffStage, stagesBefore, toState } from '../../core/domain/calls/call-states.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { ResultUnknown } from '../../core/domain/problem.ts';
 import { callStoreForEach, rejection } from '../support/call-store.ts';
@@ -48,10 +49,13 @@ describe('calls in the database', () => {
         expect((await row('r'))?.state).to.equal('queued');
       });
 
-      it(`are cancelled by their ${by} while they're dialed only if the provider certainly doesn't have them`, async () => {
-        for (const stage of handoffStages) {
+      it(`are cancelled by their ${by} once they're dialed only if the provider certainly doesn't have them, and not after they ended`, async () => {
+        const stages = [...handoffStages, ...callStates.filter((state) => state !== 'dialing' && state !== 'cancelled')];
+        for (const stage of stages) {
           await place(stage);
-          await store.direct.storage.database.write('calls').where({ request_id: stage }).update({ state: 'dialing', handoff: stage });
+          const handoff = isHandoffStage(stage) ? stage : null;
+          const state = toState(stage);
+          await store.direct.storage.database.write('calls').where({ request_id: stage }).update({ state, handoff });
           const { kind } = await store.calls.cancel(request(), reference(stage));
           expect(kind, stage).to.equal(stagesBefore('cancel').includes(stage) ? 'cancelled' : 'already-dialed');
         }
