@@ -70,25 +70,26 @@ describe('the dialer', () => {
         });
 
         const added = "The number was added to the do-not-call list, but the outcome wasn't recorded.";
-        for (const [what, more] of [
-          ['an unknown state', { state: 'ringing' }],
-          ['no state', { state: undefined }],
-          ['an unknown field', { transcript: 'Never again.' }],
-          ['an invalid end time', { endedAt: 'yesterday' }],
-          ['a detail that is a number', { detail: 7 }],
-          ['a negative duration', { durationSeconds: -1 }],
-          ['true as text', { optOut: 'True' }],
-          ['true as a number', { optOut: 1 }],
-        ] as const) {
-          it(`with ${what}, puts the number on the list all the same, and says so, but doesn't store the outcome`, async () => {
-            await start();
+
+        it("with an invalid field, puts the number on the list all the same, and says so, but doesn't store the outcome", async () => {
+          await start();
+          for (const [field, wrong] of [
+            ['state', 'ringing'],
+            ['state', undefined],
+            ['transcript', 'Never again.'],
+            ['endedAt', 'yesterday'],
+            ['detail', 7],
+            ['durationSeconds', -1],
+            ['optOut', 'True'],
+            ['optOut', 1],
+          ] as const) {
             const phone = somePhone();
             const handoffId = await dialed(phone);
             const queued = textAt(await place({ contact: { phone }, notBefore: '2099-01-01T00:00:00.000Z' }), 'contactId');
             for (let repeats = 0; repeats < 2; repeats++) {
-              const answer = await optOut(handoffId, more);
-              expect(answer.status).to.equal(422);
-              expect(textAt(answer, 'detail').startsWith(`${added} Invalid body at ${Object.keys(more)[0]}: `)).to.equal(true);
+              const answer = await optOut(handoffId, { [field]: wrong });
+              expect(answer.status, `${field} ${wrong}`).to.equal(422);
+              expect(textAt(answer, 'detail').startsWith(`${added} Invalid body at ${field}: `)).to.equal(true);
             }
             await untilState(queued, 'blocked');
             expect((await call(handoffId))['state']).to.equal('dialing');
@@ -96,42 +97,36 @@ describe('the dialer', () => {
             const [entry, ...others] = await entries(phone);
             expect(entry).to.include(owner);
             expect(others).to.deep.equal([]);
-            const events = await dialer.direct.storage.database.read('audit_events').where({ action: 'do-not-call.added' });
-            expect(events.map(({ actor_name }) => actor_name)).to.deep.equal(['The provider']);
             expect((await outcome({ handoffId, state: 'completed' })).status).to.equal(204);
-            expect((await optOut(handoffId, more)).status).to.equal(422);
-          });
-        }
-
-        for (const [what, detail] of [
-          ['a line break in a text', '"a\nb"'],
-          ['an invalid number', 'NaN'],
-          ['a text that quotes the fields', '"\\"handoffId\\":\\"none\\"'],
-        ] as const) {
-          it(`in invalid JSON with ${what}, puts the number on the list all the same, and says so`, async () => {
-            await start();
-            const phone = somePhone();
-            const handoffId = await dialed(phone);
-            const answer = await outcome(`{"detail": ${detail}, "handoffId": "${handoffId}", "optOut" : true}`);
-            expect([answer.status, answer.json['detail']]).to.deep.equal([400, `${added} The body isn't valid JSON in UTF-8.`]);
-            expect(await entries(phone)).to.have.length(1);
-            expect((await outcome(`{"detail": ${detail}, "handoffId": "${handoffId}", "optOut": false}`)).json['detail']).not.to.include(
-              'added',
-            );
-          });
-        }
-
-        it('in a report that is too long, puts the number on the list all the same, and says so', async () => {
-          await start();
-          for (const order of ['first', 'last']) {
-            const phone = somePhone();
-            const handoffId = await dialed(phone);
-            const long = { detail: 'x'.repeat(200_000) };
-            const answer = await optOut(undefined, order === 'first' ? { handoffId, ...long } : { ...long, handoffId, optOut: true });
-            expect([answer.status, textAt(answer, 'detail')]).to.deep.equal([413, `${added} A report must be at most 65536 bytes.`]);
-            expect(await entries(phone)).to.have.length(1);
+            expect((await optOut(handoffId, { [field]: wrong })).status).to.equal(422);
           }
+          const events = await dialer.direct.storage.database.read('audit_events').where({ action: 'do-not-call.added' });
+          expect(events.map(({ actor_name }) => actor_name)).to.deep.equal(Array(8).fill('The provider'));
         });
+
+        // How a report is read doesn't depend on the database.
+        if (kind === 'sqlite')
+          it("that can't be parsed or is too long, puts the number on the list all the same, and says so", async () => {
+            await start();
+            const invalid = `${added} The body isn't valid JSON in UTF-8.`;
+            const tooLong = `${added} A report must be at most 65536 bytes.`;
+            const long = `"${'x'.repeat(200_000)}"`;
+            for (const [toReport, status, says] of [
+              [(id: string) => `{"detail": "a\nb", "handoffId": "${id}", "optOut" : true}`, 400, invalid],
+              [(id: string) => `{"detail": NaN, "handoffId": "${id}", "optOut" : true}`, 400, invalid],
+              [(id: string) => `{"detail": "\\"handoffId\\":\\"none\\", "handoffId": "${id}", "optOut" : true}`, 400, invalid],
+              [(id: string) => `{"handoffId":"${id}","state":"completed","optOut":true,"detail":${long}}`, 413, tooLong],
+              [(id: string) => `{"detail":${long},"handoffId":"${id}","state":"completed","optOut":true}`, 413, tooLong],
+            ] as const) {
+              const phone = somePhone();
+              const report = toReport(await dialed(phone));
+              const answer = await outcome(report);
+              expect([answer.status, answer.json['detail']], report.slice(0, 80)).to.deep.equal([status, says]);
+              expect(await entries(phone)).to.have.length(1);
+              const without = await outcome(report.replace(/("optOut" ?: ?)true/, '$1false'));
+              expect(without.json['detail']).not.to.include('added');
+            }
+          });
 
         it("with an invalid field, gets a 404 if the hand-off doesn't exist or its number was erased", async () => {
           await start();
@@ -140,17 +135,18 @@ describe('the dialer', () => {
           for (const id of [handoffId, 'none', 'not an ID', '\0']) expect((await optOut(id, { detail: 7 })).status).to.equal(404);
         });
 
-        it('is only an opt-out if it says so', async () => {
-          await start();
-          const phone = somePhone();
-          const handoffId = await dialed(phone);
-          for (const more of [{ optOut: false }, { optOut: 'false' }, { optOut: null }, { optOut: undefined }]) {
-            const answer = await outcome({ handoffId, state: 'ringing', ...more });
-            expect(answer.status).to.equal(422);
-            expect(answer.json['detail']).not.to.include('do-not-call');
-          }
-          expect(await entries(phone)).to.deep.equal([]);
-        });
+        if (kind === 'sqlite')
+          it('is only an opt-out if it says so', async () => {
+            await start();
+            const phone = somePhone();
+            const handoffId = await dialed(phone);
+            for (const more of [{ optOut: false }, { optOut: 'false' }, { optOut: null }, { optOut: undefined }]) {
+              const answer = await outcome({ handoffId, state: 'ringing', ...more });
+              expect(answer.status).to.equal(422);
+              expect(answer.json['detail']).not.to.include('do-not-call');
+            }
+            expect(await entries(phone)).to.deep.equal([]);
+          });
 
         it('makes a temporary entry permanent, and records this', async () => {
           await start();

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import type { CallView } from '#contract/console/calls.ts';
 import { tenancyHeader } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
+import { instant } from '../../core/domain/instant.ts';
 import { soon } from '../../core/storage/queue/queue.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
@@ -157,16 +158,6 @@ describe('stopping', () => {
         await until(async () => (await queued()) === 0);
       }
     });
-
-    it('cancels the queued calls if asked to, also for a stop that exists', async () => {
-      await dialer.start({ DIALER: 'off' });
-      const ids = [await dialer.place(), await dialer.place()].map(({ json }) => Object(json).contactId);
-      const body = { scope: 'account', id: dialer.tenants.account.id };
-      expect((await stop({ cookie: dialer.cookie }, body)).json).to.deep.include({ queuedCalls: 2, withProvider: 0 });
-      const cancelled = await stop({ cookie: dialer.cookie }, { ...body, cancelQueuedCalls: true });
-      expect([cancelled.status, Object(cancelled.json).queuedCalls]).to.deep.equal([200, 0]);
-      for (const id of ids) expect(await dialer.call(id)).to.include({ state: 'cancelled' });
-    });
   });
 });
 
@@ -175,9 +166,6 @@ describe('paces and contact limits', () => {
     const dialer = dialerForEach(kind);
     const send = (method: 'GET' | 'PUT', path: string, cookie: string, body?: object) =>
       ask(method, `${dialer.core.url}/console/${path}`, { cookie, ...(body ? { body } : {}) });
-
-    const setLiveCalls = async (id: string) =>
-      send('PUT', `pace?scope=campaign&id=${id}`, await signIn(dialer.core.url, 'pat@example.com'), { perSecond: null, liveCalls: 1 });
 
     it('are set by partner users, and shown with what applies', async () => {
       await dialer.start({ DIALER: 'off' });
@@ -304,32 +292,24 @@ describe('paces and contact limits', () => {
       expect((times[11] ?? 0) - begun).to.be.greaterThan(450);
     });
 
-    for (const [what, set] of [
-      [
-        'a stop',
-        (id: string) => ask('POST', `${dialer.core.url}/console/stops`, { cookie: dialer.cookie, body: { scope: 'campaign', id } }),
-      ],
-      ['a pace', (id: string) => setLiveCalls(id)],
-    ] as const)
-      it(`shows and exports no time for a call that ${what} holds, because that isn't known`, async () => {
-        await dialer.start();
-        await set(dialer.tenants.campaign.id);
-        const ids = [await dialer.place(), await dialer.place()].map(({ json }) => String(Object(json).contactId));
-        await until(async () => (await Promise.all(ids.map(dialer.call))).some((call) => call['held_for'] !== null));
-        const { text } = await send('GET', 'calls.csv', dialer.cookie);
-        expect(text.split('\n').flatMap((row) => (ids.some((id) => row.includes(id)) ? row.split(',')[10] : []))).to.deep.equal([
-          '""',
-          '""',
-        ]);
-        const calls: CallView[] = Object((await send('GET', 'calls', dialer.cookie)).json).calls;
-        const held = calls.filter(({ heldFor }) => heldFor !== null);
-        expect(held).to.not.have.length(0);
-        for (const { contactId, heldUntil, heldZone } of held) {
-          const details = (await send('GET', `campaigns/${dialer.tenants.campaign.id}/calls/${contactId}`, dialer.cookie)).json;
-          expect([heldUntil, heldZone]).to.deep.equal([null, null]);
-          expect(details).to.include({ nextAttemptAt: null }).and.to.have.nested.property('call.heldUntil', null);
-        }
-      });
+    it("show and export no time for a call that a stop or a pace holds, because that isn't known", async () => {
+      await dialer.start({ DIALER: 'off' });
+      const { campaign } = dialer.tenants;
+      const heldUntil = instant(Date.now() + 3_600_000);
+      for (const by of ['stop', 'pace'] as const) {
+        const held = { due_at: heldUntil, held_until: heldUntil, held_for: by };
+        await insertCalls(dialer.direct, dialer.tenants, [by], held);
+        const details = (await send('GET', `campaigns/${campaign.id}/calls/${by}`, dialer.cookie)).json;
+        expect(details).to.include({ nextAttemptAt: null });
+        expect(details).to.have.property('call').that.deep.includes({ heldFor: by, heldUntil: null, heldZone: null });
+      }
+      const { text } = await send('GET', 'calls.csv', dialer.cookie);
+      const rows = text.split('\n').map((row) => row.split(','));
+      expect(rows.slice(1, 3).map((row) => [row[1], row[10]])).to.have.deep.members([
+        ['"stop"', '""'],
+        ['"pace"', '""'],
+      ]);
+    });
 
     it('sends the settings of the campaign to the provider', async () => {
       await dialer.start();

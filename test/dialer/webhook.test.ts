@@ -210,6 +210,15 @@ describe("a webhook's response", () => {
     });
   }
 
+  it("isn't followed if it's a redirect", async () => {
+    let requests = 0;
+    const result = await handOff((response) => {
+      requests++;
+      response.writeHead(307, { Location: '/elsewhere' }).end();
+    });
+    expect([result.kind, requests]).to.deep.equal(['rejected', 1]);
+  });
+
   it('is stored on one line, even if it arrives in several chunks', async () => {
     const result = await handOff((response) => {
       response.writeHead(422).write('no\r\n\tsuch ');

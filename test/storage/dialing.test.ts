@@ -349,6 +349,8 @@ describe('the dialing store', () => {
         const ended = await call('c');
         expect(ended).to.include({ state: states[results.indexOf('recorded')], detail: 'Talked.', duration_seconds: 42, due_at: null });
         expect(ended).to.include({ ended_at: instant(now + 9), dialed_at: now, late_outcome_at: instant(now + lease + 5) });
+        // The retention period restarts.
+        expect(await retentionStore(direct.storage.database).countErasable(now)).to.include({ oldestEndedAt: now + lease + 5 });
         for (const dialer of [fenced, claimed]) {
           expect(await store.settle(dialer, taken)).to.equal(false);
           expect(await store.settle(dialer, { event: 'must-not-repeat', to: 'unknown', ...unknown })).to.equal(false);
