@@ -212,7 +212,7 @@ describeAdmin('admin do-not-call import', ({ admin, json, kind, database }) => {
 
   it('restores a list that the console exported, with its details, even if a spreadsheet program has saved it again', async () => {
     const times = ['2026-01-31T22:59:59.999Z', '2099-01-31T22:59:59.999Z'];
-    const row = [one, 'Blue Clinic', 'Complained', `Call +353861230009 instead`, 'console', 'Ada', ...times];
+    const row = [one, 'Blue Clinic', 'Complained', `=Said, "never;-again": call +353861230009 instead`, 'console', 'Ada', ...times];
     const text = csvStart + csvRow(doNotCallHead) + csvRow(row) + completeLine(1);
     for (const content of [text, text.replaceAll('","', '";"').replace('complete, 1 rows', 'complete; 1 rows;;;;;;')]) {
       await json('do-not-call', 'import', file(content), ...account);

@@ -91,10 +91,10 @@ describe("in the console's lists and exports,", () => {
       expect((await get(`${own()}?apiKey=${otherKey.id}`)).status).to.equal(404);
     });
 
-    for (const number of ['+49 30 2000', '+49 (0)30 2000-4', '0049/30/2000', '030 2000', '302000456', '\u202A+49\u00A030\u20112000\u202C'])
-      it(`a search for ${number} finds the call to +49302000456`, async () => {
-        expect(await listIds(`${own()}?search=${encodeURIComponent(number)}`)).to.deep.equal(['first']);
-      });
+    it('a search finds the call to a number, with its national prefix or any part of its digits', async () => {
+      for (const number of ['+49 (0)30 2000-4', '030 2000', '302000456'])
+        expect(await listIds(`${own()}?search=${encodeURIComponent(number)}`), number).to.deep.equal(['first']);
+    });
 
     it("a search for fewer than three digits doesn't ignore what's between them", async () => {
       expect(await listIds(`${own()}?search=${encodeURIComponent('0 3')}`)).to.deep.equal([]);

@@ -40,33 +40,19 @@ describe('the key-authenticated endpoints', () => {
 
   describe('the validation of input', () => {
     const contact = { phone: '+493012345678' };
-    // The contract's tests have all the others.
-    const wrong: [string, object, string][] = [
-      ['a missing contact', {}, 'contact'],
-      ['a phone number with spaces', { contact: { phone: '+49 30 12345678' } }, 'contact.phone'],
-      ['an unknown field', { contact, priority: 1 }, 'priority'],
-      ['an unknown contact field', { contact: { ...contact, fax: '1' } }, 'contact.fax'],
-    ];
-    for (const [what, body, path] of wrong) {
-      it(`returns 422 for ${what}, naming the field`, async () => {
-        const answer = await place(body);
-        expect([answer.status, readCode(answer)]).to.deep.equal([422, 'invalid']);
-        expect(problemSchema.parse(answer.json).errors?.map((error) => error.path)).to.deep.equal([path]);
-        expect(answer.headers['content-type']).to.equal('application/problem+json');
-      });
-    }
+    it('returns 422, naming the fields', async () => {
+      const answer = await place({ contact: { ...contact, phone: '+49 30 12345678' }, priority: 1 });
+      expect([answer.status, readCode(answer)]).to.deep.equal([422, 'invalid']);
+      expect(problemSchema.parse(answer.json).errors?.map((error) => error.path)).to.have.members(['contact.phone', 'priority']);
+      expect(answer.headers['content-type']).to.equal('application/problem+json');
+    });
 
-    const right: [string, object][] = [
-      ['a request ID of 128 characters of every kind', { contact, requestId: `A9._~-:${'a'.repeat(121)}` }],
-      ['a request ID of three dots', { contact, requestId: '...' }],
-      ['names and values in any script', { contact: { ...contact, name: '李小龍 🎉' }, variables: { größe: 'ß\n\t"\\' } }],
-    ];
-    for (const [what, body] of right) {
-      it(`accepts ${what}`, async () => {
-        const answer = await place(body);
-        expect(answer.status, answer.text).to.equal(202);
-      });
-    }
+    it('accepts every character of a request ID, and names and values in any script', async () => {
+      const requestId = `A9._~-:${'a'.repeat(121)}`;
+      const answer = await place({ requestId, contact: { ...contact, name: '李小龍 🎉' }, variables: { größe: 'ß\n\t"\\' } });
+      expect(answer.status, answer.text).to.equal(202);
+      expect((await place({ requestId: '...', contact })).status).to.equal(202);
+    });
 
     it('returns 400 for a request without a body, as for an empty body', async () => {
       const url = onDemand(core.url, tenants.campaign.id);
