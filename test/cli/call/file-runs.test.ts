@@ -30,13 +30,6 @@ describe('callkey call place --from', () => {
       );
     });
 
-    it('numbers lines as an editor does, even after an empty row whose quotes contain a line break', async () => {
-      const blank = [',"\r\n"', ',"\n"', ',"\r"', '"",'];
-      const rows = ['phone,name', ...blank.flatMap((row, n) => [row, `${phone(n)},`])];
-      const { stdout } = await place(file(`${[...blank, ...rows].join('\r\n')}\r\n`), '--dry-run');
-      expect(ndjson(stdout).map(({ line }) => line)).to.deep.equal([11, 14, 17, 19]);
-    });
-
     it('reports which lines were already placed, and leaves the run unchanged', async () => {
       const path = file(createCsv(3));
       its.network.faults.push('pass', { status: 401 });

@@ -39,15 +39,6 @@ describe('callkey call place --from, for lines that were already placed', () => 
     expect(await calls()).to.deep.equal(onceEach(2));
   });
 
-  it('resumes a stopped --again run like any other run', async () => {
-    const path = file(createCsv(10));
-    await place(path);
-    its.network.faults.push('pass', 'pass', { status: 401 });
-    await place(path, '--again', '--concurrency', '1');
-    expect((await place(path, '--again')).code).to.equal(0);
-    expect(await calls()).to.deep.equal(Array.from({ length: 10 }, () => 2));
-  });
-
   describe('after --again', () => {
     it('still refuses lines that an edited file had placed before', async () => {
       its.network.faults.push('pass', keyRejected);
@@ -91,19 +82,6 @@ describe('callkey call place --from, for lines that were already placed', () => 
       expect((await place(path, '--concurrency', '1')).code).to.equal(0);
       return path;
     };
-
-    it('places every line again with --again, and otherwise only the skipped one', async () => {
-      const path = await placeAndSkip();
-      expect((await place(path, '--again')).code).to.equal(0);
-      expect((await calls()).toSorted()).to.deep.equal([1, 2, 2]);
-      file(createCsv(3, 10));
-      skipSecond();
-      await place(path, '--concurrency', '1');
-      its.network.seen.length = 0;
-      expect((await place(path)).stderr).to.contain('Resuming: 2 of 3 lines already placed.');
-      expect(its.network.seen).to.have.length(1);
-      expect((await calls()).toSorted()).to.deep.equal([1, 1, 1, 1, 2, 2]);
-    });
 
     it('says how to try only the skipped line again', async () => {
       const path = file(createCsv(3));

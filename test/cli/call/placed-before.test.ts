@@ -39,13 +39,6 @@ describe('callkey call place --from, for lines that were already placed', () => 
     expect(await calls()).to.deep.equal(onceEach(2));
   });
 
-  it('refuses a partly placed file if its skipped lines have been fixed since, because the other lines were already placed', async () => {
-    await place(file(`phone\n12\n${phone(1)}\n`), '--skip-invalid');
-    const { code } = await place(file(`phone\n${phone(2)}\n${phone(1)}\n`));
-    expect(code).to.equal(5);
-    expect(await calls()).to.deep.equal([1]);
-  });
-
   it('refuses a placed file that was edited, even if its lines were moved, but accepts a file with only the new lines', async () => {
     const path = file(createCsv(3));
     await place(path);
@@ -90,14 +83,6 @@ describe('callkey call place --from, for lines that were already placed', () => 
     expect(await calls()).to.deep.equal(onceEach(3));
   });
 
-  it('refuses a line whose time is spelled differently', async () => {
-    const timed = (time: string) => file(`phone,notAfter\n${phone(0)},${time}\n`, `${time.length}.csv`);
-    await place(timed('2099-07-01T09:00:00Z'));
-    const same = timed('2099-07-01T09:00:00.000Z');
-    expect((await place(same)).code).to.equal(5);
-    expect(await calls()).to.deep.equal([1]);
-  });
-
   it('refuses lines that were placed with another address of the same server, but not the same file, whose lines the server recognizes', async () => {
     const environment = { CALLKEY_SERVER: its.network.url.replace('127.0.0.1', 'localhost') };
     const placeThere = (path: string) => its.home.run(['call', 'place', its.tenants.campaign.id, '--from', path], { environment });
@@ -119,14 +104,6 @@ describe('callkey call place --from, for lines that were already placed', () => 
     expect(code, stderr).to.equal(5);
     expect(its.network.seen, stderr).to.deep.equal([]);
     expect(stderr).to.match(/line 3 \(line 2 of .*rest\.csv/);
-  });
-
-  it("isn't blocked by an earlier run that didn't place any calls", async () => {
-    its.network.faults.push(keyRejected);
-    expect((await place(file(createCsv(2)), '--concurrency', '1')).code).to.equal(3);
-    expect((await place(file(createCsv(4)))).code).to.equal(0);
-    expect((await its.home.run(['call', 'resume'])).stderr).to.match(/Nothing to resume/);
-    expect(await calls()).to.deep.equal(onceEach(4));
   });
 
   describe('if a command was killed before it received a response', () => {
@@ -165,12 +142,5 @@ describe('callkey call place --from, for lines that were already placed', () => 
       expect((await place(path)).code).to.equal(0);
       expect(await states([phone(0)])).to.have.members(['cancelled', 'queued']);
     });
-  });
-
-  it('refuses an edited file if the key was rejected after a response was lost', async () => {
-    its.network.faults.push('lose the response', keyRejected);
-    await place(file(createCsv(1)));
-    expect((await place(file(createCsv(2)))).code).to.equal(5);
-    expect(await calls()).to.deep.equal([1]);
   });
 });
