@@ -367,6 +367,7 @@ export type DialingStore = {
    * do-not-call list of its account or partner, in the same transaction.
    *
    * @param conclusion null only adds the number
+   * @param toOptOut for an opt-out: returns the event, whose subject is the new entry of the list
    * @returns null if the call wasn't handed off, or `erased` if an opt-out's number is no longer known
    * @throws Problem `unavailable` like {@link DoNotCallStore.addNumbers}
    */
@@ -374,7 +375,7 @@ export type DialingStore = {
     contactId: string,
     conclusion: Conclusion | null,
     now: Millis,
-    optOut?: OptOut,
+    toOptOut?: (owner: OwningScope) => AuditEvent,
   ): Promise<'recorded' | 'not-needed' | 'erased' | null>;
   /** Lapses calls that weren't dialed by their `notAfter`, in small batches. @returns the number of calls */
   lapse(now: Millis, signal?: AbortSignal): Promise<number>;
@@ -500,9 +501,6 @@ export type StopStore = {
 
 export const waitingReasons = ['dialer', 'calling-hours', 'stop', 'pace', 'contact-limit'] as const;
 export type WaitingFor = (typeof waitingReasons)[number];
-
-/** @property id the ID of the new entry of the do-not-call list */
-export type OptOut = { id: string; buildEvent(owner: OwningScope): AuditEvent };
 
 /** @property awaySince selects users who haven't signed in since then; null for all */
 export type UserFilter = { search: string; awaySince: Millis | null };

@@ -4,7 +4,7 @@ import { dialerRoutes, optOutSchema } from '#contract/calls/dialer.ts';
 import { checkSignature } from '#contract/calls/signature.ts';
 import { limits } from '#contract/limits.ts';
 import { validate } from '#contract/validate.ts';
-import { reportOptOut, reportOutcome } from '../domain/calls/dialing.ts';
+import { reportOptOut, reportOutcome } from '../domain/calls/outcomes.ts';
 import type { Ports } from '../domain/ports.ts';
 import { invalidBody, Problem } from '../domain/problem.ts';
 import { parseInTurn, readBytes } from './middleware/body.ts';

@@ -316,12 +316,9 @@ describe('the dialing store', () => {
         expect(await call('c')).to.include({ ended_at: now / 1_000, dialed_at: now });
         expect(await retention.countErasable(now)).to.deep.equal({ erasable: 0, oldestEndedAt: now });
         expect(await retention.erase(now)).to.equal(0);
-        const optOut = {
-          id: 'entry',
-          buildEvent: () =>
-            auditEvent(direct.ports, operator.actor, 'do-not-call.added', { kind: 'do-not-call', id: 'entry', name: '1 number' }, null),
-        };
-        expect(await store.recordOutcome('c', outcome, now, optOut)).to.equal('not-needed');
+        const toOptOut = () =>
+          auditEvent(direct.ports, operator.actor, 'do-not-call.added', { kind: 'do-not-call', id: 'entry', name: '1 number' }, null);
+        expect(await store.recordOutcome('c', outcome, now, toOptOut)).to.equal('not-needed');
         const statements: { sql: string; bindings: (string | number)[] }[] = [];
         database.write.on('query', (query) => statements.push(query));
         expect(await retention.erase(instant(now + 1))).to.equal(1);

@@ -3,8 +3,8 @@ import { type Settlement, waitingStages, withoutAttempt } from '../../domain/cal
 import { dialingLimits, troubleLimits } from '../../domain/calls/dialing.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
 import { type Millis, plus } from '../../domain/instant.ts';
-import type { ClaimedCall, DialerTrouble } from '../../domain/model.ts';
-import type { Clock, Conclusion, DialingStore, OptOut, WaitingFor } from '../../domain/ports.ts';
+import type { AuditEvent, ClaimedCall, DialerTrouble, OwningScope } from '../../domain/model.ts';
+import type { Clock, Conclusion, DialingStore, WaitingFor } from '../../domain/ports.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { callLane, earliest, findCallLane, inCallLanes, sumOfCalls } from '../engine/call-lanes.ts';
 import { inShortTransactions, type Lane, perLane, required, requireSeen } from '../engine/database.ts';
@@ -93,19 +93,19 @@ export function dialingStore(database: Lane, clock: Clock, onStopped: OnStopped 
       });
     },
 
-    async recordOutcome(contactId, conclusion, now, optOut) {
+    async recordOutcome(contactId, conclusion, now, toOptOut) {
       const lane = await findCallLane(database, async (each) => (await handedOff(each.read, contactId).first('contact_id')) !== undefined);
       if (lane === null) return null;
       const { read, write } = lane;
       const { endWithOutcome } = inLane(lane);
-      if (!optOut) {
+      if (!toOptOut) {
         if (conclusion && (await endWithOutcome(contactId, conclusion, now))) return 'recorded';
         const row = await handedOff(read, contactId).first('contact_id');
         return row === undefined ? null : 'not-needed';
       }
       const result = await write.transaction(async (trx) => {
         const isRecorded = conclusion !== null && (await endWithOutcome(contactId, conclusion, now, trx));
-        const listed = await addOptOut(trx, contactId, optOut, now);
+        const listed = await addOptOut(trx, contactId, toOptOut, now);
         return listed === 'listed' ? (isRecorded ? 'recorded' : 'not-needed') : listed;
       });
       if (result === 'recorded' || result === 'not-needed') await requireSeen(database);
@@ -206,7 +206,12 @@ function outcomeStatement(lane: Lane) {
 }
 
 /** Adds a call's number to the do-not-call list that its account's opt-outs apply to. @returns null if the call wasn't handed off */
-async function addOptOut(trx: Knex.Transaction, contactId: string, optOut: OptOut, now: Millis): Promise<'listed' | 'erased' | null> {
+async function addOptOut(
+  trx: Knex.Transaction,
+  contactId: string,
+  toOptOut: (owner: OwningScope) => AuditEvent,
+  now: Millis,
+): Promise<'listed' | 'erased' | null> {
   const call = await handedOff(trx, contactId).first('campaign_id', 'account_id', 'phone');
   if (!call) return null;
   if (call.phone === null) return 'erased';
@@ -215,10 +220,11 @@ async function addOptOut(trx: Knex.Transaction, contactId: string, optOut: OptOu
     accountId: account?.opt_outs_for_partner ? null : call.account_id,
     partnerId: required(account?.partner_id ?? null, 'partner_id'),
   };
-  const numbers = [{ id: optOut.id, phone: call.phone }];
+  const event = toOptOut(owner);
+  const numbers = [{ id: event.subject.id, phone: call.phone }];
   const entry = { reason: 'asked', source: 'outcome', note: null, createdBy: null, createdAt: now, endsAt: null } as const;
   const { written } = await insertNumbers(trx, { ...entry, owner, numbers, call: { campaignId: call.campaign_id, contactId } }, now);
-  if (written > 0) await recordAudit(trx, optOut.buildEvent(owner));
+  if (written > 0) await recordAudit(trx, event);
   return 'listed';
 }
 
