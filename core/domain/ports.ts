@@ -219,9 +219,8 @@ export type Refusal = 'unauthorized' | 'campaign-refused';
 
 /** `placedToday` counts the calls of a key that has a daily call limit; null for other keys. */
 export type Placement =
-  /** `heldUntil` is when calling hours allow the call; null if they allow it now, or none apply. */
-  | { kind: 'placed'; heldUntil: Millis | null; placedToday: number | null }
-  | { kind: 'replayed'; contactId: string; placedAt: Millis; heldUntil: Millis | null; placedToday: number | null }
+  /** A replayed request returns the call that was placed first. `heldUntil` is null if calling hours allow it now, or none apply. */
+  | { kind: 'placed' | 'replayed'; contactId: string; placedAt: Millis; heldUntil: Millis | null; placedToday: number | null }
   /** The key has placed all its calls for today. */
   | { kind: 'too-many-calls'; placedToday: number }
   | { kind: 'request-id-conflict' }

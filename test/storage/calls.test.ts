@@ -9,10 +9,11 @@ describe('calls in the database', () => {
   onEachDatabase((kind) => {
     const store = callStoreForEach(kind);
     const { now, storeOn, request, place, row } = store;
+    const placed = { kind: 'placed', contactId: 'contact of r', placedAt: now, heldUntil: null, placedToday: null };
 
     it("are stored when they're placed, with everything that was requested, and are due immediately", async () => {
       const call = { name: 'Ada', timeZone: 'UTC', variables: { b: '2', a: '1' }, notBefore: instant(now - 1), notAfter: instant(now + 9) };
-      expect(await place('r', call)).to.deep.equal({ kind: 'placed', heldUntil: null, placedToday: null });
+      expect(await place('r', call)).to.deep.equal(placed);
       expect(await row('r')).to.include({
         ...{ campaign_id: store.tenants.campaign.id, account_id: store.tenants.account.id, state: 'queued', placed_at: now, due_at: now },
         ...{ contact_id: 'contact of r', request_id: 'r', phone: '+493012345678', name: 'Ada', time_zone: 'UTC' },
@@ -31,7 +32,7 @@ describe('calls in the database', () => {
       await place('r', call);
       store.seen = [];
       const again = await place('r', { ...call, variables: { a: '1', b: '2' }, contactId: 'another' }, { at: instant(now + 5) });
-      expect(again).to.deep.equal({ kind: 'replayed', contactId: 'contact of r', placedAt: now, heldUntil: null, placedToday: null });
+      expect(again).to.deep.equal({ ...placed, kind: 'replayed' });
       expect(store.seen).to.deep.equal([
         ['place', 1],
         ['explain', 1],

@@ -1,12 +1,12 @@
 import type { PlaceCall } from '#contract/calls/calls.ts';
 import { counted } from '#contract/text/count.ts';
-import { parseTimestamp } from '#contract/text/text.ts';
+import { parseTimestamp, timestamp } from '#contract/text/text.ts';
 import { toQuota } from '../api-keys.ts';
 import { instant, type Millis } from '../instant.ts';
-import type { ActiveKey, CallReference, NewCall } from '../model.ts';
+import type { ActiveKey, CallReference, NewCall, Objection } from '../model.ts';
 import type { KeyCaller, Ports, Refusal } from '../ports.ts';
 import { invalidBody, Problem, type Quota, unauthorized } from '../problem.ts';
-import { toProblem, toStopReason } from '../protection/judge.ts';
+import { describeObjection, toStopReason } from '../protection/judge.ts';
 
 export type PlacedCall = {
   requestId: string;
@@ -43,10 +43,9 @@ export async function placeCall(ports: Ports, caller: KeyCaller, campaignId: str
   };
   switch (placement.kind) {
     case 'placed':
-      return { requestId, contactId, campaignId, placedAt: at, heldUntil: placement.heldUntil, replayed: false, ...withQuota(placement) };
     case 'replayed': {
-      const { contactId, placedAt, heldUntil } = placement;
-      return { requestId, contactId, campaignId, placedAt, heldUntil, replayed: true, ...withQuota(placement) };
+      const { kind, contactId, placedAt, heldUntil } = placement;
+      return { requestId, contactId, campaignId, placedAt, heldUntil, replayed: kind === 'replayed', ...withQuota(placement) };
     }
     case 'too-many-calls':
       throw tooManyCalls(withQuota(placement).quota);
@@ -67,7 +66,7 @@ export async function placeCall(ports: Ports, caller: KeyCaller, campaignId: str
       throw new Problem('do-not-call', 'This number is on a do-not-call list, so the call was not placed.');
     case 'not-allowed':
       ports.onStopped(toStopReason(placement.objection), 1);
-      throw toProblem(placement.objection, call.notAfter);
+      throw notAllowed(placement.objection, call.notAfter);
     default:
       throw refusal(placement.kind);
   }
@@ -118,4 +117,27 @@ function refusal(kind: Refusal): Problem {
     ? unauthorized()
     : // The response is the same whether the campaign exists or not, so that a key doesn't learn which ones do.
       new Problem('campaign-refused', "The campaign doesn't exist, or this key doesn't have access to it.");
+}
+
+function notAllowed(objection: Objection, notAfter: Millis | null): Problem {
+  switch (objection.kind) {
+    case 'number-kind':
+    case 'country':
+      return invalidBody([{ path: 'contact.phone', message: describeObjection(objection) }]);
+    case 'unknown-time-zone':
+      return invalidBody([
+        { path: 'contact.timeZone', message: "Calling hours apply, but the number's time zone is unknown: send contact.timeZone." },
+      ]);
+    case 'outside-calling-hours':
+      return new Problem('outside-calling-hours', describeClosed(objection.opensAt, notAfter));
+    case 'contact-limit':
+    case 'stop':
+    case 'pace':
+      throw new Error("This doesn't refuse a call that's being placed.");
+  }
+}
+
+function describeClosed(opensAt: Millis | null, notAfter: Millis | null): string {
+  const next = opensAt === null ? 'No window opens within 31 days.' : `The next window opens at ${timestamp(opensAt)}.`;
+  return `Calling hours don't allow a call ${notAfter === null ? 'within 30 days' : 'before notAfter'}. ${next}`;
 }

@@ -1,11 +1,9 @@
 import type { HoursRule } from '#contract/protection/calling-hours.ts';
 import type { ContactLimits } from '#contract/protection/dialing.ts';
 import { restrictedKindNames } from '#contract/protection/numbers.ts';
-import { timestamp } from '#contract/text/text.ts';
 import { latestDialing } from '../calls/dialing.ts';
 import { instant, type Millis, oneDay, oneMinute } from '../instant.ts';
 import type { CampaignRules, NewCall, Objection, StopReason } from '../model.ts';
-import { invalidBody, Problem } from '../problem.ts';
 import { findOpening, selectRules } from './calling-hours.ts';
 import { getCountry, getNumberKind, getZones, onlyZone } from './numbers.ts';
 
@@ -104,29 +102,6 @@ export function describeObjection(objection: Objection): string {
     case 'pace':
       return "The pace didn't allow the call within 30 days.";
   }
-}
-
-export function toProblem(objection: Objection, notAfter: Millis | null): Problem {
-  switch (objection.kind) {
-    case 'number-kind':
-    case 'country':
-      return invalidBody([{ path: 'contact.phone', message: describeObjection(objection) }]);
-    case 'unknown-time-zone':
-      return invalidBody([
-        { path: 'contact.timeZone', message: "Calling hours apply, but the number's time zone is unknown: send contact.timeZone." },
-      ]);
-    case 'outside-calling-hours':
-      return new Problem('outside-calling-hours', describeClosed(objection.opensAt, notAfter));
-    case 'contact-limit':
-    case 'stop':
-    case 'pace':
-      throw new Error("This doesn't refuse a call that's being placed.");
-  }
-}
-
-function describeClosed(opensAt: Millis | null, notAfter: Millis | null): string {
-  const next = opensAt === null ? 'No window opens within 31 days.' : `The next window opens at ${timestamp(opensAt)}.`;
-  return `Calling hours don't allow a call ${notAfter === null ? 'within 30 days' : 'before notAfter'}. ${next}`;
 }
 
 function describeCountry({ country }: Extract<Objection, { kind: 'country' }>): string {

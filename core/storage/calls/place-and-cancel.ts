@@ -4,7 +4,7 @@ import { allowsAddress, countingDay } from '../../domain/api-keys.ts';
 import { initialStage, stageAfter, stagesBefore } from '../../domain/calls/call-states.ts';
 import { instant, type Millis } from '../../domain/instant.ts';
 import type { ActiveKey, CampaignRules, Digest, KeyLimits, NewCall } from '../../domain/model.ts';
-import type { CallStore, Cancellation, KeyedRequest, Placement, Refusal } from '../../domain/ports.ts';
+import type { CallStore, Cancellation, KeyedRequest, Placement } from '../../domain/ports.ts';
 import { Problem, ResultUnknown } from '../../domain/problem.ts';
 import { judge } from '../../domain/protection/judge.ts';
 import { toNarrowestNetwork } from '../../domain/sign-in/throttle.ts';
@@ -37,22 +37,6 @@ type CallObservers = {
  */
 type Known = { limits: KeyLimits | null; rules: CampaignRules };
 
-/**
- * A call, checked by what's known.
- *
- * @property day the day that the call counts for, if the key has a daily call limit
- * @property unlistedVersion a version of the do-not-call lists that doesn't contain the number
- */
-type Checked = Known & {
-  refusal: Extract<Placement, { kind: 'too-late' | 'not-allowed' }> | null;
-  heldUntil: Millis | null;
-  unlistedVersion: number | null;
-  day: string | null;
-};
-
-/** Why a call wasn't inserted: it was already placed, it's refused, or something has changed since it was checked. */
-type LookedUp = { kind: 'repeat' | 'refused'; placement: Placement } | { kind: 'stale'; fresh: Known };
-
 /** The maximum number of times that a request is tried if the row changes between the statement and the lookup. */
 const attempts = 5;
 
@@ -72,15 +56,15 @@ export function callStore(
     async place(request, call) {
       let known: Known = { limits: request.key.limits, rules: rules.get(request.campaignId) };
       for (let attempt = 0; attempt < attempts; attempt++) {
-        const checked = check(request, call, known);
-        const inserted = await insert(request, call, checked);
+        const placing = check(request, call, known);
+        const inserted = await insert(placing);
         if (inserted) {
           keyUse.note(request, 'placed');
           onPlaced();
-          return { kind: 'placed', heldUntil: checked.heldUntil, ...inserted };
+          return { kind: 'placed', contactId: call.contactId, placedAt: request.at, heldUntil: placing.heldUntil, ...inserted };
         }
-        const found = await lookUp(request, call, checked);
-        if (found.kind !== 'stale') return found.placement;
+        const found = await lookUp(placing);
+        if (found.kind !== 'stale') return found;
         known = found.fresh;
       }
       throw unsettled();
@@ -91,14 +75,13 @@ export function callStore(
         'requestId' in reference ? (['request_id', reference.requestId] as const) : (['contact_id', reference.contactId] as const);
       let { limits } = request.key;
       for (let attempt = 0; attempt < attempts; attempt++) {
-        const cancelled = allowsAddress(limits, request.address)
-          ? await batchesFor(request).cancel[by]({ ...request, limits, name, phone: '' })
-          : null;
+        const naming = { ...request, limits, name, phone: '' };
+        const cancelled = allowsAddress(limits, request.address) ? await batchesFor(request).cancel[by](naming) : null;
         if (cancelled && cancelled !== 'shared') {
           keyUse.note(request, 'cancelled');
           return toCancellation(cancelled, request.at);
         }
-        const explaining = explain(request, limits, by, name);
+        const explaining = explain(naming, by);
         // If several requests cancelled the call together, it was already cancelled, so a 503 would be wrong.
         const found = await (cancelled ? explaining.catch(throwResultUnknown) : explaining);
         if ('refusal' in found) return { kind: found.refusal };
@@ -119,16 +102,19 @@ export function callStore(
     },
 
     async authorize(request) {
-      const found = await explain(request, request.key.limits, 'request_id', '');
+      const found = await explain({ ...request, limits: request.key.limits, name: '', phone: '' }, 'request_id');
       return 'refusal' in found ? found.refusal : 'authorized';
     },
   };
 
-  function check({ campaignId, at }: KeyedRequest, call: NewCall, known: Known): Checked {
+  function check(request: KeyedRequest, call: NewCall, known: Known): Placing {
+    const { campaignId, at } = request;
     const judgement = judge(known.rules, call, at, at);
     const isOpen = judgement.kind === 'open' || judgement.kind === 'held';
     const isTooLate = call.notAfter !== null && call.notAfter < at;
     return {
+      ...request,
+      call,
       limits: known.limits,
       rules: known.rules,
       refusal: isTooLate ? { kind: 'too-late' } : isOpen ? null : { kind: 'not-allowed', objection: judgement },
@@ -143,54 +129,50 @@ export function callStore(
    *
    * @returns null if no call was inserted. Otherwise, `placedToday` is how many calls the key has placed today; null if that's unlimited
    */
-  async function insert(request: KeyedRequest, call: NewCall, checked: Checked): Promise<{ placedToday: number | null } | null> {
-    const { key, address } = request;
-    const { limits, day } = checked;
-    if (checked.refusal || !allowsAddress(limits, address) || (day !== null && key.fullOn === day)) return null;
-    const placing = { ...request, limits, call, checked };
-    if (day === null) return (await batchesFor(request).insert(placing)) ? { placedToday: null } : null;
-    const placedToday = await batchesFor(request).insertCounted(placing);
+  async function insert(placing: Placing): Promise<{ placedToday: number | null } | null> {
+    const { key, address, limits, refusal, day } = placing;
+    if (refusal || !allowsAddress(limits, address) || (day !== null && key.fullOn === day)) return null;
+    if (day === null) return (await batchesFor(placing).insert(placing)) ? { placedToday: null } : null;
+    const placedToday = await batchesFor(placing).insertCounted(placing);
     return placedToday === null ? null : { placedToday };
   }
 
-  async function lookUp(request: KeyedRequest, call: NewCall, checked: Checked): Promise<LookedUp> {
-    const found = await explain(request, checked.limits, 'request_id', call.requestId, call.phone);
-    const refused = (placement: Placement) => ({ kind: 'refused', placement }) as const;
-    if ('refusal' in found) return refused({ kind: found.refusal });
+  /**
+   * Finds out why a call wasn't inserted: it was already placed, it's refused, or something has changed since it was checked.
+   *
+   * @returns the response, or what's known now
+   */
+  async function lookUp(placing: Placing): Promise<Placement | { kind: 'stale'; fresh: Known }> {
+    const { call, rules, refusal } = placing;
+    const found = await explain({ ...placing, name: call.requestId, phone: call.phone }, 'request_id');
+    if ('refusal' in found) return { kind: found.refusal };
     const { limits, placedToday } = found;
-    const fresh = { limits, rules: checked.rules };
     // Check and count by the new limits, because the response to a repeat also says how many calls are left.
-    if (limits?.version !== checked.limits?.version) return { kind: 'stale', fresh };
-    if (found.call) return { kind: 'repeat', placement: toRepeat(call, found.call, placedToday) };
-    if (checked.refusal?.kind === 'too-late') return refused(checked.refusal);
-    if (found.isListed) return refused({ kind: 'do-not-call' });
-    if (found.rulesVersion !== checked.rules.version) return { kind: 'stale', fresh: { limits, rules: await loadRules(request) } };
-    if (checked.refusal) return refused(checked.refusal);
-    if (noteFull(request, placedToday)) return refused({ kind: 'too-many-calls', placedToday });
+    if (limits?.version !== placing.limits?.version) return { kind: 'stale', fresh: { limits, rules } };
+    if (found.call) return toRepeat(call, found.call, placedToday);
+    if (refusal?.kind === 'too-late') return refusal;
+    if (found.isListed) return { kind: 'do-not-call' };
+    if (found.rulesVersion !== rules.version) return { kind: 'stale', fresh: { limits, rules: await loadRules(placing) } };
+    if (refusal) return refusal;
+    if (noteFull(placing, placedToday)) return { kind: 'too-many-calls', placedToday };
     // The call is allowed after all, because the key, its creator, the campaign or the lists have changed since the statement.
-    return { kind: 'stale', fresh };
+    return { kind: 'stale', fresh: { limits, rules } };
   }
 
-  /** Finds out why a statement changed nothing, and updates the limits of `request.key`, which http remembers. */
-  async function explain(
-    request: KeyedRequest,
-    checkedLimits: KeyLimits | null,
-    by: 'request_id' | 'contact_id',
-    name: string,
-    phone = '',
-  ): Promise<Explanation> {
-    const row = await batchesFor(request).explain[by]({ ...request, limits: checkedLimits, name, phone });
-    if (!row['is_active']) return { refusal: 'unauthorized' };
-    const current = limitsByVersion.read(row);
-    request.key.limits = current;
-    if (!acceptsAddress(request)) return { refusal: 'unauthorized' };
+  /** Reads why a statement changed nothing, and updates the limits of `request.key`, which http remembers. */
+  async function explain(request: Naming, by: 'request_id' | 'contact_id') {
+    const row = await batchesFor(request).explain[by](request);
+    if (!row['is_active']) return { refusal: 'unauthorized' } as const;
+    const limits = limitsByVersion.read(row);
+    request.key.limits = limits;
+    if (!acceptsAddress(request)) return { refusal: 'unauthorized' } as const;
     keyUse.note(request);
-    if (!row['has_access']) return { refusal: 'campaign-refused' };
+    if (!row['has_access']) return { refusal: 'campaign-refused' } as const;
     const version = row['rules_version'];
     return {
-      limits: current,
+      limits,
       call: row['contact_id'] == null ? null : row,
-      placedToday: current?.callsPerDay == null ? null : Number(row['placed_today']),
+      placedToday: limits?.callsPerDay == null ? null : Number(row['placed_today']),
       isListed: Boolean(row['is_listed']),
       rulesVersion: version == null ? null : Number(version),
     };
@@ -202,10 +184,6 @@ export function callStore(
     return false;
   }
 }
-
-type Explanation =
-  | { limits: KeyLimits | null; call: Row | null; placedToday: number | null; isListed: boolean; rulesVersion: number | null }
-  | { refusal: Refusal };
 
 function noteFull({ key, at }: KeyedRequest, placedToday: number | null): placedToday is number {
   const day = countingDay(key.limits, at);
@@ -247,8 +225,20 @@ function throwResultUnknown(cause: unknown): never {
  * The batches. In each, a request waits for others to share its statement.
  */
 
-/** @property limits those that the request was checked against */
-type Placing = KeyedRequest & { limits: KeyLimits | null; call: NewCall; checked: Checked };
+/**
+ * A request to place a call, checked by what's known.
+ *
+ * @property day the day that the call counts for, if the key has a daily call limit
+ * @property unlistedVersion a version of the do-not-call lists that doesn't contain the number
+ */
+type Placing = KeyedRequest &
+  Known & {
+    call: NewCall;
+    refusal: Extract<Placement, { kind: 'too-late' | 'not-allowed' }> | null;
+    heldUntil: Millis | null;
+    unlistedVersion: number | null;
+    day: string | null;
+  };
 /** A request with one of the call's two identifiers. @property phone empty unless the request places a call */
 type Naming = KeyedRequest & { limits: KeyLimits | null; name: string; phone: string };
 
@@ -356,17 +346,13 @@ function variablesText(variables: Readonly<Record<string, string>>): string {
   return JSON.stringify(Object.entries(variables).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-function placingRow({ at, call, checked: { heldUntil } }: Placing): Value[] {
+function placingRow({ at, call, heldUntil }: Placing): Value[] {
   const { notBefore } = call;
   return [...callRow(call), at, heldUntil ?? (notBefore !== null && notBefore > at ? notBefore : at), heldUntil];
 }
 
 function placingGroups(batch: readonly Placing[]): Group[] {
-  return inGroups(batch, placingRow, ({ checked: { rules, unlistedVersion, day } }) => [
-    rules.version,
-    unlistedVersion,
-    ...(day === null ? [] : [day]),
-  ]);
+  return inGroups(batch, placingRow, ({ rules, unlistedVersion, day }) => [rules.version, unlistedVersion, ...(day === null ? [] : [day])]);
 }
 
 /*
@@ -425,7 +411,7 @@ function countingInserter(lane: Lane) {
       await lockDays?.(groups.map(toGroupRow), undefined, trx);
       const rows = await days.addPlaced(groups.map(toGroupRow), groups.map(dayOfKey), trx);
       const inserted = await place(rows, undefined, trx);
-      const dayOf = new Map(batch.map(({ call, checked: { day } }) => [call.contactId, day]));
+      const dayOf = new Map(batch.map(({ call, day }) => [call.contactId, day]));
       return countByDay(
         inserted.rows.map(({ contact_id, api_key_id }) => [String(contact_id), `${api_key_id} ${dayOf.get(String(contact_id))}`]),
         trx,

@@ -45,7 +45,7 @@ async function withoutDatabase(): Promise<ReturnType<Koa['callback']>> {
   const calls: typeof ports.stores.calls = {
     ...ports.stores.calls,
     findActive: async () => ({ expiresAt: null, limits: null }),
-    place: async () => ({ kind: 'placed', heldUntil: null, placedToday: null }),
+    place: async ({ at }, { contactId }) => ({ kind: 'placed', contactId, placedAt: at, heldUntil: null, placedToday: null }),
   };
   const [log, metrics] = [createLog('info'), createMetrics('bench')];
   const app = createApp({
