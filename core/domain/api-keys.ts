@@ -161,7 +161,7 @@ export async function revokeApiKeys(
   { ids, cancelQueuedCalls, ...why }: Why & { ids: readonly string[]; cancelQueuedCalls: CancelQueuedCalls },
 ): Promise<{ revoked: string[]; gone: string[] }> {
   const requestedIds = [...new Set(ids)];
-  const apiKeys = await ports.stores.apiKeys.findOnAllNodes(scopeFor(viewer).apiKeys, requestedIds);
+  const apiKeys = await ports.stores.apiKeys.findToChange(scopeFor(viewer).apiKeys, requestedIds);
   const revoked = new Set(await revokeFound(ports, actor, apiKeys, cancelQueuedCalls, why));
   return { revoked: requestedIds.filter((id) => revoked.has(id)), gone: requestedIds.filter((id) => !revoked.has(id)) };
 }
@@ -173,21 +173,16 @@ function describeReason({ reason, note }: Why): string | undefined {
   return [revokeReasons[reason], ...(note === undefined ? [] : [note])].join(': ');
 }
 
-function revokeFound(ports: Ports, actor: Actor, apiKeys: readonly ApiKey[], cancelQueuedCalls: CancelQueuedCalls, why: Why) {
+async function revokeFound(ports: Ports, actor: Actor, apiKeys: readonly ApiKey[], cancelQueuedCalls: CancelQueuedCalls, why: Why) {
   const detail = joinDetail(describeReason(why), cancelQueuedCalls && cancelledCalls);
   const events = apiKeys.map(({ id, name, eventScope }) => ({
     ...auditEvent(ports, actor, 'api-key.revoked', { kind: 'api-key', id, name }, eventScope),
     ...(detail === undefined ? {} : { detail }),
   }));
   const ids = apiKeys.map(({ id }) => id);
-  return wakingFor(ports, cancelQueuedCalls, ports.stores.apiKeys.revoke(ids, { cancelQueuedCalls, at: ports.clock.now() }, events));
-}
-
-/** Reports after the work that it may have left calls to cancel. */
-export async function wakingFor<Result>(ports: Ports, cancelling: CancelQueuedCalls, work: Promise<Result>): Promise<Result> {
-  const result = await work;
-  if (cancelling === 'soon') ports.onCallsLeft();
-  return result;
+  const revoked = await ports.stores.apiKeys.revoke(ids, { cancelQueuedCalls, at: ports.clock.now() }, events);
+  if (cancelQueuedCalls === 'soon') ports.onCallsLeft();
+  return revoked;
 }
 
 export function identifyApiKey(ports: Ports, viewer: Caller['viewer'], digest: Digest): Promise<ApiKey | null> {
@@ -268,7 +263,7 @@ function concurrentChange(): Problem {
 }
 
 async function findKeyToChange({ stores }: Ports, viewer: Caller['viewer'], id: string): Promise<ApiKey> {
-  const [apiKey] = await stores.apiKeys.findOnAllNodes(scopeFor(viewer).apiKeys, [id]);
+  const [apiKey] = await stores.apiKeys.findToChange(scopeFor(viewer).apiKeys, [id]);
   if (!apiKey) throw notFound('API key');
   return apiKey;
 }

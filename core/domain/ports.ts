@@ -182,10 +182,10 @@ export type ApiKeyStore = {
   /** Lists keys by descending ID, after the cursor, for a search through all keys. */
   page(visibility: KeyVisibility, cursor: string | null, limit: number): Promise<ApiKey[]>;
   /**
-   * Returns keys in no particular order, once what was read is in effect on all nodes of the database: a change may find that a key is
-   * already revoked or limited.
+   * Returns keys in no particular order, once what was read is in effect on all nodes of the database, because a change may find that a key
+   * is already revoked or limited.
    */
-  findOnAllNodes(visibility: KeyVisibility, ids: readonly string[]): Promise<ApiKey[]>;
+  findToChange(visibility: KeyVisibility, ids: readonly string[]): Promise<ApiKey[]>;
   findByDigest(visibility: KeyVisibility, digest: Digest): Promise<ApiKey | null>;
   details(visibility: KeyVisibility, id: string): Promise<ApiKeyDetails | null>;
   findRevoked(visibility: KeyVisibility, id: string): Promise<(Named & { creator: Named; revokedAt: Millis }) | null>;
@@ -508,7 +508,7 @@ export type UserStore = {
   count(): Promise<number>;
   /** Lists users whose name or email address contains the text, oldest first. */
   list(visibility: UserVisibility, filter: UserFilter, after: TimePosition | null, limit: number): Promise<ListedUser[]>;
-  /** Waits, like {@link ApiKeyStore.findOnAllNodes}, until what was read is in effect everywhere. */
+  /** Waits, like {@link ApiKeyStore.findToChange}, until what was read is in effect everywhere. */
   find(visibility: UserVisibility, id: string): Promise<ListedUser | null>;
   deletionImpact(userId: string, after: TimePosition | null, limit: number): Promise<DeletionImpact>;
   findByEmail(email: string): Promise<Credentials | null>;

@@ -1,6 +1,5 @@
 import { userTypes } from '#contract/console/common.ts';
 import type { StopDialing } from '#contract/protection/dialing.ts';
-import { wakingFor } from '../api-keys.ts';
 import { auditEvent, cancelledCalls, joinDetail } from '../audit/audit.ts';
 import { findDoubt } from '../clock.ts';
 import { scopeFor } from '../directory/scope.ts';
@@ -36,8 +35,8 @@ export async function stopDialing(
   };
   const detail = joinDetail(reason, cancelQueuedCalls && cancelledCalls);
   const event = { ...auditEvent(ports, actor, 'dialing.stopped', toSubject(stop), stop.owner), detail };
-  const stopping = ports.stores.stops.stop(stop, cancelQueuedCalls, event, rest);
-  const { stop: current, isNew } = await wakingFor(ports, cancelQueuedCalls, stopping);
+  const { stop: current, isNew } = await ports.stores.stops.stop(stop, cancelQueuedCalls, event, rest);
+  if (cancelQueuedCalls === 'soon') ports.onCallsLeft();
   // It was already stopped, but someone has resumed it since then, without knowing of this stop.
   if (current === null) return stopDialing(ports, { viewer, actor }, { cancelQueuedCalls, ...input }, rest);
   return { stop: current, isNew, ...(await ports.stores.stops.count(current)) };

@@ -1,6 +1,5 @@
 import type { PasswordChange } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
-import { wakingFor } from '../api-keys.ts';
 import { auditEvent, cancelledCalls, describeChange, joinDetail, toOwningScope, userEvent } from '../audit/audit.ts';
 import { type Millis, oneDay, plus } from '../instant.ts';
 import type {
@@ -247,8 +246,8 @@ export async function deleteUser(ports: Ports, { viewer, actor }: Caller, { id }
   const user = await findUser(ports, viewer, { id }, "You can't delete yourself. Ask another administrator to do it.");
   const event = { ...userEvent(ports, actor, 'user.deleted', user), ...(cancelQueuedCalls ? { detail: cancelledCalls } : {}) };
   const options = { cancelQueuedCalls, at: ports.clock.now() };
-  const deleting = ports.stores.users.delete(toTarget(viewer, user), options, event, toKeyEvent(ports));
-  const gone = await wakingFor(ports, cancelQueuedCalls, deleting);
+  const gone = await ports.stores.users.delete(toTarget(viewer, user), options, event, toKeyEvent(ports));
+  if (cancelQueuedCalls === 'soon') ports.onCallsLeft();
   if (!gone) throw await explainUnchanged(ports, user);
   return gone;
 }

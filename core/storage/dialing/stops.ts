@@ -60,7 +60,7 @@ export function stopStore({ console: database, background }: Lanes): StopStore {
     async resume(stop, event, cancelling) {
       const row = await read('dialing_stops').where({ id: stop.id }).first();
       // Calls that were to be cancelled mustn't leave instead.
-      if (row?.cancelling_since != null && (await cancelFor(background, row, { isSoon: cancelling === 'soon' })) === null)
+      if (row?.cancelling_since != null && (await cancelFor(background, row, { isSoon: cancelling === 'soon' })) === false)
         throw stillCancelling();
       return write.transaction(async (trx) => {
         const ended = await trx('dialing_stops').where({ id: stop.id, by_type: stop.byType }).delete();
@@ -74,7 +74,7 @@ export function stopStore({ console: database, background }: Lanes): StopStore {
     async cancelCallsOfStopped(signal) {
       let cancelled = 0;
       const rows: DialingStopRow[] = await background.read('dialing_stops').whereNotNull('cancelling_since');
-      for (const row of rows) cancelled += (await cancelFor(background, row, { signal })) ?? 0;
+      for (const row of rows) cancelled += Number(await cancelFor(background, row, { signal }));
       return cancelled;
     },
   };
@@ -169,18 +169,14 @@ async function newestOf(database: Lane, { id, scope, target, at }: DialingStop):
 /**
  * Cancels the calls that were queued at the time of a stop.
  *
- * @returns the number of calls; null if there was no time for all of them
+ * @returns the number of calls; false if there was no time for all of them
  */
-async function cancelFor(database: Lane, row: DialingStopRow, how: Cancelling): Promise<number | null> {
+async function cancelFor(database: Lane, row: DialingStopRow, how: Cancelling): Promise<number | false> {
   const { cancelling_since: at } = row;
   if (at === null) return 0;
   const calls = { scope: row.scope, scopeId: row.scope_id, placedUntil: at };
   const cancelled = await cancelQueued(database, calls, at, how);
-  if (cancelled === null)
-    throw new Problem('unavailable', "Dialing is stopped, but some queued calls aren't cancelled yet. Repeat the request.", {
-      retryAfter: 5,
-    });
-  if (cancelled === false) return null;
+  if (cancelled === false) return false;
   await database.write('dialing_stops').where({ scope_id: row.scope_id, cancelling_since: at }).update({ cancelling_since: null });
   return cancelled;
 }

@@ -182,7 +182,7 @@ export function apiKeyStore({ console: database, lists, background }: Lanes): Ap
       return row ? toApiKey(row) : null;
     },
 
-    async findOnAllNodes(visibility, ids) {
+    async findToChange(visibility, ids) {
       const rows = await selectKeys(visibility, keysById(read, 'api_keys', ids));
       await database.awaitNodes();
       return rows.map(toApiKey);
@@ -274,7 +274,7 @@ export function apiKeyStore({ console: database, lists, background }: Lanes): Ap
         const ids: string[] = await marked.clone().where('id', '>', last).pluck('id');
         const next = ids.at(-1);
         if (next === undefined) return cancelled;
-        cancelled += Number(inTime(await cancelQueued(background, 'marked', at, { signal })));
+        cancelled += Number(await cancelQueued(background, 'marked', at, { signal }));
         await unmark(background, 'marked', ids, at);
         last = next;
       }
@@ -381,7 +381,7 @@ export async function cancelCallsOfKeys(
   const ids = 'ids' in keys ? keys.ids : null;
   if (ids?.length === 0 || cancelQueuedCalls === false || cancelQueuedCalls === 'later') return;
   try {
-    const cancelled = inTime(await cancelQueued(database, keys, at, { isSoon: cancelQueuedCalls === 'soon' }));
+    const cancelled = await cancelQueued(database, keys, at, { isSoon: cancelQueuedCalls === 'soon' });
     if (cancelled !== false && ids) await unmark(database, keys, ids, at);
   } catch (cause) {
     throw new CallsNotCancelled('unavailable', notCancelled, { cause, retryAfter: 60 });
@@ -392,11 +392,6 @@ const notCancelled =
   "The key was revoked or the user deleted, but some queued calls couldn't be cancelled yet. The core retries every minute. Check the call list for any that remain.";
 
 const unmarkBatchSize = 10_000;
-
-function inTime<Result>(cancelled: Result | null): Result {
-  if (cancelled === null) throw new Error("A statement that writes calls didn't finish in time.");
-  return cancelled;
-}
 
 /** Removes the marks, except of keys with calls that are being handed off, because the dialer checks the mark. */
 async function unmark(database: Lane, keys: KeysWithCalls, ids: readonly string[], at: Millis): Promise<void> {

@@ -7,6 +7,7 @@ import { dialingLimits } from '../../domain/calls/dialing.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
 import { type Millis, oneDay } from '../../domain/instant.ts';
 import type { OwningScope, StopReason } from '../../domain/model.ts';
+import { Problem } from '../../domain/problem.ts';
 import { maxDaysAhead } from '../../domain/protection/calling-hours.ts';
 import { contactLimitDetail, pacedDetail, stoppedDetail } from '../../domain/protection/judge.ts';
 import { countCalls, queryCalls, sumOfCalls } from '../engine/call-lanes.ts';
@@ -40,7 +41,7 @@ type CallsToCancel = KeysWithCalls | StoppedCalls;
 function isAmong(calls: CallsToCancel): Condition {
   const placedBy = (table: string) => `SELECT 1 FROM ${table} k WHERE k.id = calls.api_key_id`;
   if (calls === 'marked') return { sql: `EXISTS (${placedBy('revoked_api_keys')} AND k.cancelling_since IS NOT NULL)`, values: [] };
-  if ('scope' in calls) return both(isInScope(calls), { sql: 'placed_at <= ?', values: [calls.placedUntil] });
+  if (isOfStop(calls)) return both(isInScope(calls), { sql: 'placed_at <= ?', values: [calls.placedUntil] });
   if ('ids' in calls) return oneOf('api_key_id', calls.ids);
   const { creatorId } = calls;
   const isOfUser = (table: string): Condition => ({ sql: `EXISTS (${placedBy(table)} AND k.creator_id = ?)`, values: [creatorId] });
@@ -112,25 +113,33 @@ export type Cancelling = { isSoon?: boolean; signal?: AbortSignal | undefined; s
  * Cancels calls in short transactions, so that others can write in between, and then those that a batch has added in the meantime, because
  * it checked the keys or the stops before they changed.
  *
- * @returns the number of cancelled calls; false if `soon` wasn't enough; null if a batch or a claim that began before doesn't end in time
+ * @returns the number of cancelled calls; false if `soon` wasn't enough
+ * @throws Problem `unavailable` for a stop, or else Error, if a batch or a claim that began before doesn't end in time
  */
-export async function cancelQueued(database: Lane, calls: CallsToCancel, at: Millis, how: Cancelling = {}): Promise<number | false | null> {
+export async function cancelQueued(database: Lane, calls: CallsToCancel, at: Millis, how: Cancelling = {}): Promise<number | false> {
   const { isSoon = false, size = cancelBatchSize } = how;
   const signal = isSoon ? AbortSignal.timeout(soon.ms) : how.signal;
   const cancelAll = () => sumOfCalls(database, (lane) => cancelInLane(lane, calls, at, { size, signal }));
   try {
     const cancelled = await cancelAll();
     // Once the batches have ended, no more calls can be added.
-    return (await database.awaitWriters()) ? cancelled + (await cancelAll()) : null;
+    if (await database.awaitWriters()) return cancelled + (await cancelAll());
   } catch (error) {
     if (!isSoon || !signal?.aborted) throw error;
-    return (await database.awaitWriters()) ? false : null;
+    if (await database.awaitWriters()) return false;
   }
+  if (!isOfStop(calls)) throw new Error("A statement that writes calls didn't finish in time.");
+  const detail = "Dialing is stopped, but some queued calls aren't cancelled yet. Repeat the request.";
+  throw new Problem('unavailable', detail, { retryAfter: 5 });
+}
+
+function isOfStop(calls: CallsToCancel): calls is StoppedCalls {
+  return typeof calls === 'object' && 'scope' in calls;
 }
 
 async function cancelInLane(lane: Lane, calls: CallsToCancel, at: Millis, part: QueuePart): Promise<number> {
   const among = both(isAmong(calls), { sql: isUndialed, values: [] });
-  const why = typeof calls === 'object' && 'scope' in calls ? 'Dialing was stopped, and the queued calls were cancelled.' : undefined;
+  const why = isOfStop(calls) ? 'Dialing was stopped, and the queued calls were cancelled.' : undefined;
   let cancelled = 0;
   // Handle locked calls last, because waiting for them while holding many other locks could cause deadlocks. SQLite doesn't lock calls.
   for (const locked of lane.kind === 'sqlite' ? (['skip'] as const) : (['skip', 'wait'] as const)) {
