@@ -183,3 +183,11 @@ function remember(memory: Map<string, number>, key: string, value: number, max: 
   const [oldest] = memory.keys();
   if (memory.size > max && oldest !== undefined) memory.delete(oldest);
 }
+
+/** A turn to use the database, for work that may take a long time. */
+export type Turn = {
+  /** Lets waiting requests go first. @returns false if the work must stop and return what it has so far */
+  yieldTurn(): Promise<boolean>;
+  /** Waits without keeping the turn from the user's other requests. One call at a time, because the request has only one turn. */
+  rest(ms: number): Promise<void>;
+};

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import argon2 from 'argon2';
 import { limits } from '#contract/limits.ts';
+import { toLargeNetwork, toNetworks } from '#contract/text/networks.ts';
 import { toNfc } from '#contract/text/text.ts';
 import { FairQueue, inOrder } from '../domain/fair-queue.ts';
 import type { Attempt, Passwords, Randomness } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { toOneTimePassword } from '../domain/sign-in/second-factor.ts';
-import { toLargeNetwork, toNetworks } from '../domain/sign-in/throttle.ts';
 
 /** OWASP Password Storage Cheat Sheet: argon2id with 19 MiB of memory, two passes and one lane. */
 const recommended = { memoryCost: 19 * 1024, timeCost: 2 };

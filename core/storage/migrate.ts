@@ -2,9 +2,8 @@ import { setTimeout } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { errorCode, Problem } from '../domain/problem.ts';
 import { shardSchema, shardsName } from './engine/call-lanes.ts';
-import { type Dialect, getDialect, type Lane } from './engine/database.ts';
+import { type Dialect, getDialect, type Lane, readSql } from './engine/database.ts';
 import { explainDatabaseError, isLocked, UnusableDatabase } from './engine/errors.ts';
-import { readSql } from './engine/sql-file.ts';
 import { migrationsTable } from './engine/tables.ts';
 
 type Step = (trx: Knex.Transaction, dialect: Dialect) => Promise<void>;

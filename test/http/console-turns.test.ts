@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Turn } from '../../core/domain/calls/call-list.ts';
+import type { Turn } from '../../core/domain/fair-queue.ts';
 import { ConsoleTurns } from '../../core/http/console/console-turns.ts';
 import { readProblem } from '../support/ports.ts';
 

@@ -5,8 +5,7 @@ import { instant } from '../../core/domain/instant.ts';
 import type { ClaimedCall } from '../../core/domain/model.ts';
 import { required } from '../../core/storage/engine/database.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
-import { isAt } from '../../core/storage/queue/call-stages.ts';
-import { cancelQueued, stopCalls } from '../../core/storage/queue/queue.ts';
+import { cancelQueued, isAt, stopCalls } from '../../core/storage/queue/queue.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { type DirectAccess, openDirect } from '../support/tenants.ts';
 

@@ -4,7 +4,7 @@ import { Problem } from '../../domain/problem.ts';
 import { inChunks } from '../../storage/engine/database.ts';
 import type { UserRow } from '../../storage/engine/tables.ts';
 import { isOurs, toSchemaState } from '../../storage/migrate.ts';
-import { isQueued } from '../../storage/queue/call-stages.ts';
+import { isQueued } from '../../storage/queue/queue.ts';
 import { findWidened, type Rights, readRights, type Widened } from './restore-rights.ts';
 
 type RevokedKey = { id: string; name: string; creatorId: string; creatorName: string; revokedAt: number };

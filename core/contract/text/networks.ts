@@ -111,3 +111,40 @@ export function canonicalNetworks(texts: readonly string[]): string[] {
   const networks = texts.map(parseNetwork).filter((network) => typeof network !== 'string');
   return [...new Set(networks.map(formatNetwork))];
 }
+
+/**
+ * Returns the networks that contain an address, narrowest first. IPv4: the address and its /24. IPv6: its /64, /56 and /48, because
+ * providers assign networks of these sizes to customers (RFC 6177).
+ *
+ * @param address in its canonical form
+ */
+export function toNetworks(address: string): string[] {
+  return address.includes(':') ? toPrefixes(toGroups(address), [64, 56, 48]) : [address, ipv4Prefix(address, 3)];
+}
+
+/** Returns the first of `toNetworks`, without computing the others of an IPv4 address. */
+export function toNarrowestNetwork(address: string): string {
+  return address.includes(':') ? (toNetworks(address)[0] ?? '') : address;
+}
+
+/**
+ * Returns a network of the size that an internet provider has. Without a counter, which could lock out many users, its addresses share turns
+ * in the queue for passwords.
+ */
+export function toLargeNetwork(address: string): string {
+  return address.includes(':') ? (toPrefixes(toGroups(address), [32])[0] ?? '') : ipv4Prefix(address, 2);
+}
+
+function ipv4Prefix(address: string, bytes: number): string {
+  return `${address.split('.').slice(0, bytes).join('.')}/${bytes * 8}`;
+}
+
+function toPrefixes(groups: readonly string[], lengths: readonly number[]): string[] {
+  const digits = groups.map((group) => group.padStart(4, '0')).join('');
+  return lengths.map((length) => `${digits.slice(0, length / 4)}/${length}`);
+}
+
+function toGroups(address: string): string[] {
+  const [left = [], right = []] = address.split('::').map((half) => half.split(':'));
+  return [...left, ...Array.from({ length: 8 - left.length - right.length }, () => ''), ...right];
+}

@@ -3,6 +3,7 @@ import type { AnsweredBy } from '#contract/calls/dialer.ts';
 import { limits } from '#contract/limits.ts';
 import { listCampaigns } from '../directory/directory.ts';
 import { scopeFor } from '../directory/scope.ts';
+import type { Turn } from '../fair-queue.ts';
 import { type Millis, oneMinute, plus } from '../instant.ts';
 import type { CallCount, CallDetails, CallFilter, InstantRange, ListedCall, ListFilter, StretchEnd, Viewer } from '../model.ts';
 import { capTotal, type Page, type Total, timeCursors, toPage } from '../paging.ts';
@@ -102,14 +103,6 @@ async function countCalls(ports: Ports, scope: CallScope, filter: CallFilter, tu
  * @property begunAt when the first page was read
  */
 type FoundPage = Page<ListedCall> & { searchedBackTo: Millis | null; begunAt: Millis };
-
-/** A turn to use the database, for work that may take a long time. */
-export type Turn = {
-  /** Lets waiting requests go first. @returns false if the work must stop and return what it has so far */
-  yieldTurn(): Promise<boolean>;
-  /** Waits without keeping the turn from the user's other requests. One call at a time, because the request has only one turn. */
-  rest(ms: number): Promise<void>;
-};
 
 export async function showCall(ports: Ports, viewer: Viewer, campaignId: string, contactId: string): Promise<CallDetails> {
   await requireCampaign(ports, viewer, campaignId);

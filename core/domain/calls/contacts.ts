@@ -9,7 +9,7 @@ import type { Clock, Ports, RetentionStore } from '../ports.ts';
 export async function exportContact(ports: Ports, actor: Actor, phone: string) {
   const calls = await ports.stores.contacts.findCalls(phone);
   const entries = await ports.stores.doNotCall.entriesFor(phone);
-  await ports.stores.activity.record(contactEvent(ports, actor, 'contact.exported', calls.length));
+  await ports.stores.activity.record(callsEvent(ports, actor, 'contact.exported', calls.length));
   return { calls, entries };
 }
 
@@ -19,7 +19,7 @@ export async function exportContact(ports: Ports, actor: Actor, phone: string) {
  */
 export async function eraseContact(ports: Ports, actor: Actor, phone: string) {
   const calls = await ports.stores.contacts.findCalls(phone);
-  const toEvent = (count: number) => contactEvent(ports, actor, 'contact.erased', count);
+  const toEvent = (count: number) => callsEvent(ports, actor, 'contact.erased', count);
   const { cancelled, erased } = await ports.stores.contacts.erase(calls, ports.clock.now(), toEvent);
   return { erased, cancelled, dialing: calls.length - erased };
 }
@@ -31,8 +31,8 @@ export async function forgetDoNotCall(ports: Ports, actor: Actor, phone: string)
 }
 
 /** Has nothing that could be compared with the number, because the audit log must not keep erased data. */
-function contactEvent(ports: Ports, actor: Actor, action: AuditAction, calls: number): AuditEvent {
-  const subject = { kind: 'contact', id: ports.randomness.id(), name: `${calls} calls` } as const;
+function callsEvent(ports: Ports, actor: Actor, action: AuditAction, calls: number, kind: 'contact' | 'call-log' = 'contact'): AuditEvent {
+  const subject = { kind, id: ports.randomness.id(), name: `${calls} calls` };
   return auditEvent(ports, actor, action, subject, null);
 }
 
@@ -45,10 +45,7 @@ export async function eraseOldContacts(ports: Ports, actor: Actor, days: number,
     });
   } finally {
     // Record them even if this was interrupted, because the next run doesn't find the calls that were already erased.
-    if (erased > 0) {
-      const subject = { kind: 'call-log', id: ports.randomness.id(), name: `${erased} calls` } as const;
-      await ports.stores.activity.record(auditEvent(ports, actor, 'retention.run', subject, null));
-    }
+    if (erased > 0) await ports.stores.activity.record(callsEvent(ports, actor, 'retention.run', erased, 'call-log'));
   }
   return erased;
 }

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { Duration } from 'luxon';
+import { toNetworks } from '#contract/text/networks.ts';
 import { isPrintable } from '#contract/text/text.ts';
 import type { Millis } from '../instant.ts';
 import type { Credentials } from '../model.ts';
@@ -249,43 +250,6 @@ function formatWait(seconds: number): string {
   const [count, unit] =
     seconds < 60 ? [seconds, 'second'] : seconds <= 7_200 ? [Math.ceil(seconds / 60), 'minute'] : [Math.ceil(seconds / 3_600), 'hour'];
   return `${count} ${unit}${count === 1 ? '' : 's'}`;
-}
-
-/**
- * Returns the networks that contain an address, narrowest first. IPv4: the address and its /24. IPv6: its /64, /56 and /48, because
- * providers assign networks of these sizes to customers (RFC 6177).
- *
- * @param address in its canonical form
- */
-export function toNetworks(address: string): string[] {
-  return address.includes(':') ? toPrefixes(toGroups(address), [64, 56, 48]) : [address, ipv4Prefix(address, 3)];
-}
-
-/** Returns the first of `toNetworks`, without computing the others of an IPv4 address. */
-export function toNarrowestNetwork(address: string): string {
-  return address.includes(':') ? (toNetworks(address)[0] ?? '') : address;
-}
-
-/**
- * Returns a network of the size that an internet provider has. Without a counter, which could lock out many users, its addresses share turns
- * in the queue for passwords.
- */
-export function toLargeNetwork(address: string): string {
-  return address.includes(':') ? (toPrefixes(toGroups(address), [32])[0] ?? '') : ipv4Prefix(address, 2);
-}
-
-function ipv4Prefix(address: string, bytes: number): string {
-  return `${address.split('.').slice(0, bytes).join('.')}/${bytes * 8}`;
-}
-
-function toPrefixes(groups: readonly string[], lengths: readonly number[]): string[] {
-  const digits = groups.map((group) => group.padStart(4, '0')).join('');
-  return lengths.map((length) => `${digits.slice(0, length / 4)}/${length}`);
-}
-
-function toGroups(address: string): string[] {
-  const [left = [], right = []] = address.split('::').map((half) => half.split(':'));
-  return [...left, ...Array.from({ length: 8 - left.length - right.length }, () => ''), ...right];
 }
 
 /** Call this before a password is checked, changed or handed out. @throws Problem `forbidden` */

@@ -5,9 +5,9 @@ import * as domain from '../../domain/audit/activity.ts';
 import { instantRange } from '../../domain/calls/days.ts';
 import type { ActivityFilter, ListedEvent, Viewer } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
+import type { Handler, Request } from '../middleware/context.ts';
 import { sendCsv, zonedTimestamp } from './csv.ts';
 import { isFullyShown, personView } from './people.ts';
-import type { Handler, Request } from './request.ts';
 
 export const listActivity: Handler<'listActivity'> = async ({ ports, viewer, query }) => {
   const { items, ...page } = await domain.listActivity(ports, viewer, toFilter(ports, query), query.cursor, query.search);

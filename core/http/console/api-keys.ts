@@ -9,9 +9,9 @@ import { scopeFor, seesOthersKeys } from '../../domain/directory/scope.ts';
 import { awaySince } from '../../domain/directory/users.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { ApiKey, Viewer } from '../../domain/model.ts';
+import type { Handler } from '../middleware/context.ts';
 import { eventView } from './activity.ts';
 import { emailFor, isFullyShown, ownerView, personView } from './people.ts';
-import type { Handler } from './request.ts';
 
 export const listApiKeys: Handler<'listApiKeys'> = async ({ ports, viewer }) => {
   const { apiKeys, total } = await domain.listApiKeys(ports, scopeFor(viewer).apiKeys);

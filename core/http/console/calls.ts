@@ -8,9 +8,9 @@ import type { Millis } from '../../domain/instant.ts';
 import type { CallFilter, ListedCall, Viewer } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
 import { getCallZones } from '../../domain/protection/judge.ts';
+import type { Handler, Request } from '../middleware/context.ts';
 import { sendCsv, zonedTimestamp } from './csv.ts';
 import { ownerView } from './people.ts';
-import type { Handler, Request } from './request.ts';
 
 export const listCalls: Handler<'listCalls'> = async (request) => list(request, request.params.id);
 

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Turn } from '../../domain/calls/call-list.ts';
-import { FairQueue } from '../../domain/fair-queue.ts';
+import { FairQueue, type Turn } from '../../domain/fair-queue.ts';
 import { Problem } from '../../domain/problem.ts';
 
 /** Both times are in ms. After `search`, a search returns what it has found so far. A request waits at most `wait` for its turn. */

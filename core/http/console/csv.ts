@@ -4,17 +4,16 @@ import { offsetAt } from '#contract/calendar.ts';
 import { completeLine, csvFileName, csvRow, csvStart, incompleteLine } from '#contract/files/csv.ts';
 import { timestamp } from '#contract/text/text.ts';
 import { recordListExport } from '../../domain/audit/activity.ts';
-import type { Turn } from '../../domain/calls/call-list.ts';
 import type { DayRange } from '../../domain/calls/days.ts';
+import type { Turn } from '../../domain/fair-queue.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { Viewer } from '../../domain/model.ts';
 import { Problem } from '../../domain/problem.ts';
 import { countRecorded } from '../../domain/sign-in/throttle.ts';
-import type { Context, HttpDeps } from '../middleware/context.ts';
+import type { Context, HttpDeps, TakeTurn } from '../middleware/context.ts';
 import { toEncodedStream } from '../middleware/encoding.ts';
 import { requestNames } from '../middleware/every-request.ts';
 import { getActor, getViewer, renewSession } from '../middleware/session.ts';
-import type { TakeTurn } from './request.ts';
 
 type Part = { rows: string[][]; nextCursor: string | null };
 

@@ -1,8 +1,8 @@
 import * as domain from '../../domain/directory/directory.ts';
 import type { DirectoryKind } from '../../domain/ports.ts';
+import type { Handler, Request } from '../middleware/context.ts';
 import { getSession } from '../middleware/session.ts';
 import { tenancyView } from './people.ts';
-import type { Handler, Request } from './request.ts';
 
 export const setUp: Handler<'setUp'> = async ({ ctx, ports, caller, body }) => domain.setUp(ports, getSession(ctx).id, caller, body);
 

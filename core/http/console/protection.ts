@@ -8,8 +8,8 @@ import { scopeFor } from '../../domain/directory/scope.ts';
 import type { DialingStop, DoNotCallEntry, Viewer } from '../../domain/model.ts';
 import * as list from '../../domain/protection/do-not-call.ts';
 import * as rules from '../../domain/protection/rules.ts';
+import type { Handler } from '../middleware/context.ts';
 import { sendCsv } from './csv.ts';
-import type { Handler } from './request.ts';
 
 export const listDoNotCall: Handler<'listDoNotCall'> = async ({ ports, viewer, query }) => {
   const { items, ...page } = await list.listNumbers(ports, scopeFor(viewer).campaigns, query.search, query.cursor);

@@ -8,7 +8,7 @@ import { findVoucher, type KnownUser } from '../../domain/sign-in/devices.ts';
 import * as secondFactor from '../../domain/sign-in/second-factor.ts';
 import * as domain from '../../domain/sign-in/sessions.ts';
 import { readBody } from '../middleware/body.ts';
-import type { CodeResult, Context, HttpDeps } from '../middleware/context.ts';
+import type { CodeResult, Context, Handler, HttpDeps } from '../middleware/context.ts';
 import {
   signOut as endSession,
   getHalfOpenSession,
@@ -19,7 +19,6 @@ import {
   startNewSession,
 } from '../middleware/session.ts';
 import { tenancyView, viewerView } from './people.ts';
-import type { Handler } from './request.ts';
 
 const { signIn: route } = sessionRoutes;
 

@@ -3,8 +3,8 @@ import { isExpired } from '#contract/expiry.ts';
 import { timestamp } from '#contract/text/text.ts';
 import * as domain from '../../domain/directory/users.ts';
 import type { ListedUser } from '../../domain/model.ts';
+import type { Handler } from '../middleware/context.ts';
 import { viewerView } from './people.ts';
-import type { Handler } from './request.ts';
 
 export const listUsers: Handler<'listUsers'> = async ({ ports, viewer, query }) => {
   const { items, nextCursor } = await domain.listUsers(ports, viewer, query);

@@ -1,6 +1,6 @@
+import { toNarrowestNetwork } from '#contract/text/networks.ts';
 import { FairQueue } from '../../domain/fair-queue.ts';
 import { Problem } from '../../domain/problem.ts';
-import { toNarrowestNetwork } from '../../domain/sign-in/throttle.ts';
 import type { HttpDeps, Middleware } from './context.ts';
 
 // Requests that wait for a later iteration of the event loop, because a flood of them must not fill an iteration. All other requests would

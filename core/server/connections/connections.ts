@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
-import { toNetworks } from '../../domain/sign-in/throttle.ts';
+import { toNetworks } from '#contract/text/networks.ts';
 import { peerAddress } from '../../http/middleware/every-request.ts';
 import type { RequestObserver } from './pipelining.ts';
 import { limitHandshakes } from './tls.ts';

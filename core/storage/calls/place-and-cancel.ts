@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import { isExpired } from '#contract/expiry.ts';
+import { toNarrowestNetwork } from '#contract/text/networks.ts';
 import { allowsAddress, countingDay } from '../../domain/api-keys.ts';
 import { initialStage, stageAfter, stagesBefore } from '../../domain/calls/call-states.ts';
 import { instant, type Millis } from '../../domain/instant.ts';
@@ -7,12 +8,10 @@ import type { ActiveKey, CampaignRules, Digest, KeyLimits, NewCall } from '../..
 import type { CallStore, Cancellation, KeyedRequest, Placement } from '../../domain/ports.ts';
 import { Problem, ResultUnknown } from '../../domain/problem.ts';
 import { judge } from '../../domain/protection/judge.ts';
-import { toNarrowestNetwork } from '../../domain/sign-in/throttle.ts';
 import { batched } from '../engine/batch.ts';
 import { callLane } from '../engine/call-lanes.ts';
-import { type BatchRows, type Lane, perLane, type Row, type Value } from '../engine/database.ts';
+import { type BatchRows, type Lane, perLane, type Row, readSql, type Value } from '../engine/database.ts';
 import { isSingleRowError, isUndone } from '../engine/errors.ts';
-import { readSql } from '../engine/sql-file.ts';
 import { authorization, type KnownLimits, keyByDigest, knownLimits, limitColumns } from '../keys/authorization.ts';
 import type { KeyUse } from '../keys/key-use.ts';
 import { type KnownLists, type KnownRules, knownRules } from '../protection/known.ts';

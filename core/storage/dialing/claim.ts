@@ -8,16 +8,19 @@ import type { CallCampaign, CampaignRules, ClaimedCall, DepartureTime, Objection
 import type { Clock } from '../../domain/ports.ts';
 import { describeObjection, doNotCallDetail, firstAllowed, judge, toStopReason } from '../../domain/protection/judge.ts';
 import { callLanes } from '../engine/call-lanes.ts';
-import type { Lane, Value } from '../engine/database.ts';
-import { required } from '../engine/database.ts';
-import { readSql } from '../engine/sql-file.ts';
+import { type Lane, readSql, required, type Value } from '../engine/database.ts';
 import type { CallRow } from '../engine/tables.ts';
 import type { CurrentRules, KnownRules } from '../protection/known.ts';
-import { callKey, isAt, isListed, isUndialed } from '../queue/call-stages.ts';
 import {
   type CallKeyPair,
+  callKey,
   cancelFound,
+  countLive,
+  dialingSql,
   holdCalls,
+  isAt,
+  isListed,
+  isUndialed,
   lapseBatch,
   lapsesAt,
   type OnStopped,
@@ -28,7 +31,6 @@ import {
   unlocked,
 } from '../queue/queue.ts';
 import { type Contact, contactKey, isDecided, readContacts } from './contact-limits.ts';
-import { countLive, dialingSql } from './live-calls.ts';
 import { claimAhead, isPacedBy, keepPace, latestNextOfAll, lockScopes, type PaceRow, paceClock, paceTimeSql, spread } from './pace.ts';
 
 /** The number of accounts that one claim considers. The next claim starts with the accounts after them. */

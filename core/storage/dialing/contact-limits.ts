@@ -4,8 +4,7 @@ import type { ScopeContactLimits } from '../../domain/model.ts';
 import { inCallLanes } from '../engine/call-lanes.ts';
 import { both, never, oneOf } from '../engine/conditions.ts';
 import type { Lane } from '../engine/database.ts';
-import { isAt } from '../queue/call-stages.ts';
-import { isOwnedBy } from '../queue/queue.ts';
+import { isAt, isOwnedBy } from '../queue/queue.ts';
 
 /** SQL: a provider has, had or may have the call. One that a provider refused doesn't count. */
 const wasHandedOff = `(dialed_at IS NOT NULL OR state = 'unknown' OR ${isAt('open', 'doubt', 'taken')})`;

@@ -7,15 +7,16 @@ import type { AuditEvent, ClaimedCall, DialerTrouble, OwningScope } from '../../
 import type { Clock, Conclusion, DialingStore, WaitingFor } from '../../domain/ports.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { callLane, earliest, findCallLane, inCallLanes, sumOfCalls } from '../engine/call-lanes.ts';
-import { inShortTransactions, type Lane, perLane, required, requireSeen } from '../engine/database.ts';
-import { readSql } from '../engine/sql-file.ts';
+import { inShortTransactions, type Lane, perLane, readSql, required, requireSeen } from '../engine/database.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { insertNumbers } from '../protection/do-not-call.ts';
 import { knownRules } from '../protection/known.ts';
-import { isAt, isDialing } from '../queue/call-stages.ts';
 import {
   cancelFound,
+  dialingSql,
   endOverdueBatch,
+  isAt,
+  isDialing,
   lapseBatch,
   markAllDue,
   type OnStopped,
@@ -25,7 +26,6 @@ import {
 } from '../queue/queue.ts';
 import { blockIfListed, claimer, dueAccounts } from './claim.ts';
 import { contactKey, readContacts } from './contact-limits.ts';
-import { dialingSql } from './live-calls.ts';
 import { fillGaps, nextInPace, paceTimeSql } from './pace.ts';
 
 export function dialingStore(database: Lane, clock: Clock, onStopped: OnStopped = () => undefined): DialingStore {

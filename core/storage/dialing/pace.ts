@@ -5,8 +5,7 @@ import type { Clock } from '../../domain/ports.ts';
 import { callLane } from '../engine/call-lanes.ts';
 import { both, type Condition, equal } from '../engine/conditions.ts';
 import type { Lane } from '../engine/database.ts';
-import { isUndialed } from '../queue/call-stages.ts';
-import { type CallKeyPair, queueSql, selectAmong } from '../queue/queue.ts';
+import { type CallKeyPair, isUndialed, queueSql, selectAmong } from '../queue/queue.ts';
 
 /** In ms: how far ahead of its moment a call may be claimed. Otherwise, a fast pace would need a transaction for each call. */
 export const claimAhead = 250;

@@ -12,9 +12,7 @@ import { always, type Condition, equal } from '../engine/conditions.ts';
 import { awaitGone, type Lane, type Lanes, requireSeen } from '../engine/database.ts';
 import type { DialingStopRow } from '../engine/tables.ts';
 import { markChanged } from '../protection/rules.ts';
-import { isAt } from '../queue/call-stages.ts';
-import { type Cancelling, cancelQueued, countUndialed, isInScope } from '../queue/queue.ts';
-import { countLive, dialingSql } from './live-calls.ts';
+import { type Cancelling, cancelQueued, countLive, countUndialed, dialingSql, isAt, isInScope } from '../queue/queue.ts';
 
 /** In ms: how long a stop waits for hand-offs. Each ends at most `dialingLimits.answer` after its claim, and then its result is saved. */
 const patience = dialingLimits.answer.toMillis() + 250;

@@ -6,8 +6,7 @@ import type { ApiKey, ApiKeyDetails, OwningScope, Place } from '../../domain/mod
 import type { ApiKeyStore, DaysLeft, RevokeOptions } from '../../domain/ports.ts';
 import { CallsNotCancelled, unauthorized } from '../../domain/problem.ts';
 import { recordAudit, recordAudits } from '../audit/audit.ts';
-import { countRows, inChunks, type Lane, type Lanes, perLane, required } from '../engine/database.ts';
-import { readSql } from '../engine/sql-file.ts';
+import { countRows, inChunks, type Lane, type Lanes, perLane, readSql, required } from '../engine/database.ts';
 import type { ApiKeyRow, KeyUsageRow, UserRow } from '../engine/tables.ts';
 import { cancelQueued, countQueued, type KeysWithCalls, keysHandingOff } from '../queue/queue.ts';
 import { effectiveTimeZone, parseLimits, reachedAccount, reachedPartner } from './authorization.ts';

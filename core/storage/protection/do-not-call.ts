@@ -11,8 +11,7 @@ import { both, oneOf } from '../engine/conditions.ts';
 import { inChunks, inShortTransactions, type Lane, type Lanes, required, requireSeen } from '../engine/database.ts';
 import { emptyLog } from '../engine/sqlite/sqlite.ts';
 import type { DoNotCallRow, DoNotCallSweepRow } from '../engine/tables.ts';
-import { callKey, isAt, isListed, isUndialed } from '../queue/call-stages.ts';
-import { isOwnedBy, selectAmong, stopCalls, toKeyPair, unlocked, walkQueue } from '../queue/queue.ts';
+import { callKey, isAt, isListed, isOwnedBy, isUndialed, selectAmong, stopCalls, toKeyPair, unlocked, walkQueue } from '../queue/queue.ts';
 
 const deleteBatchSize = 2_000;
 

@@ -2,7 +2,15 @@ import { setTimeout } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import type { CallState } from '#contract/calls/calls.ts';
 import type { HeldFor, StopScope } from '#contract/protection/dialing.ts';
-import { stagesBefore, toState } from '../../domain/calls/call-states.ts';
+import {
+  type CallEvent,
+  handoffStages,
+  isHandoffStage,
+  type Stage,
+  stagesBefore,
+  toState,
+  transitionsFor,
+} from '../../domain/calls/call-states.ts';
 import { dialingLimits } from '../../domain/calls/dialing.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
 import { type Millis, oneDay } from '../../domain/instant.ts';
@@ -12,11 +20,42 @@ import { maxDaysAhead } from '../../domain/protection/calling-hours.ts';
 import { contactLimitDetail, pacedDetail, stoppedDetail } from '../../domain/protection/judge.ts';
 import { countCalls, queryCalls, sumOfCalls } from '../engine/call-lanes.ts';
 import { always, both, type Condition, either, equal, oneOf } from '../engine/conditions.ts';
-import { getDialect, inChunks, type Lane, type Mode, pause, perLane, type Value } from '../engine/database.ts';
+import { getDialect, inChunks, type Lane, type Mode, pause, perLane, readSql, type Value } from '../engine/database.ts';
 import { endCalls } from '../engine/ended-calls.ts';
-import { readSql } from '../engine/sql-file.ts';
 import type { CallRow } from '../engine/tables.ts';
-import { callKey, isAt, isDialing, isListed, isQueued, isUndialed, stageAfterSql } from './call-stages.ts';
+
+/** SQL: a call's stage (see domain/calls/call-states.ts). A call that has ended keeps its last hand-off. */
+const stageSql = `CASE calls.state WHEN '${toState('open')}' THEN calls.handoff ELSE calls.state END`;
+
+/** SQL: a call is at one of these stages. The values are text, because the conditions of partial indexes don't match parameters. */
+export function isAt(...stages: readonly Stage[]): string {
+  const before = stages.filter((stage) => !isHandoffStage(stage)).map((stage) => `state = '${stage}'`);
+  const dialing = stages.filter(isHandoffStage);
+  if (dialing.length > 0) before.push(`(state = '${toState('open')}' AND handoff IN (${dialing.map((stage) => `'${stage}'`).join(', ')}))`);
+  return `(${before.join(' OR ')})`;
+}
+
+export const isQueued = isAt('queued');
+/** SQL: the call can still be cancelled or blocked, or lapse. */
+export const isUndialed = isAt(...stagesBefore('cancel'));
+export const isDialing = isAt(...handoffStages);
+
+/** SQL: the stage that an event moves a call to. It returns NULL if the event can't happen at the call's stage. */
+export function stageAfterSql(event: Exclude<CallEvent, 'outcome'>): string {
+  const cases = transitionsFor(event).flatMap(({ from, to }) => from.map((stage) => `WHEN '${stage}' THEN '${to}'`));
+  return `CASE ${stageSql} ${cases.join(' ')} END`;
+}
+
+/** The table's primary key. The index by contact alone contains only calls that were handed off. */
+export const callKey: readonly ['campaign_id', 'contact_id'] = ['campaign_id', 'contact_id'];
+
+/** SQL: the number of a row of `calls` is on a do-not-call list. @param at the SQL of the time */
+export function isListed(at: string): string {
+  const listsPartner = 'CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END';
+  return `(SELECT 1 FROM accounts a CROSS JOIN partners p WHERE a.id = calls.account_id AND p.id = a.partner_id
+    AND ${listsPartner} IS NOT NULL AND (SELECT 1 FROM do_not_call d WHERE d.partner_id = ${listsPartner} AND d.phone = calls.phone
+      AND (d.account_id IS NULL OR d.account_id = a.id) AND (d.ends_at IS NULL OR d.ends_at >= ${at}) LIMIT 1) IS NOT NULL) IS NOT NULL`;
+}
 
 /* A key's queued calls are found in the queue's whole index, which contains the key: core/docs/decisions/one-index-for-the-queue.md. */
 
@@ -29,6 +68,9 @@ const start: readonly Value[] = ['', 0, 0, '', ''];
 
 /** Returns the SQL for the queue. After an ANALYZE, SQLite would read the table instead, and it contains every call ever placed. */
 export const queueSql = ({ kind }: Pick<Lane, 'kind'>) => (kind === 'sqlite' ? 'calls INDEXED BY calls_due' : 'calls');
+
+/** Returns the SQL for the calls that are being dialed. SQLite would read every call that a campaign ever had instead. */
+export const dialingSql = ({ kind }: Lane) => (kind === 'sqlite' ? 'calls INDEXED BY calls_being_dialed' : 'calls');
 
 /** Keys with these IDs, all keys of one creator (revoked or not), or all revoked keys whose queued calls still have to be cancelled. */
 export type KeysWithCalls = { ids: readonly string[] } | { creatorId: string } | 'marked';
@@ -89,6 +131,21 @@ export function countUndialed(database: Lane, scope: Pick<StoppedCalls, 'scope' 
   const { sql, values } = isInScope(scope);
   const from = `${queueSql(database)} WHERE due_at IS NOT NULL AND ${isUndialed} AND ${sql}`;
   return countCalls(database, from, values);
+}
+
+/** Counts the calls in one lane that a provider has or may have, up to `max`. */
+export async function countLive(
+  lane: Lane,
+  { sql, values }: Condition,
+  { max = Number.MAX_SAFE_INTEGER, on }: { max?: number; on?: Knex | undefined } = {},
+): Promise<number> {
+  const [row] = await lane.query<{ live: number | string }>(
+    `SELECT count(*) AS live FROM
+     (SELECT 1 FROM ${dialingSql(lane)} WHERE state = 'dialing' AND ${isAt('open', 'doubt', 'taken')} AND ${sql} LIMIT ?) AS live_calls`,
+    [...values, max],
+    on,
+  );
+  return Number(row?.live ?? 0);
 }
 
 /** Returns which of these keys have calls that a dialer is handing off. If the provider refuses one, it can still be cancelled. */

@@ -15,10 +15,10 @@ import {
   type OpenedDatabase,
   quiet,
   type Statement,
+  toStatement,
   type Value,
 } from '../database.ts';
 import { countSeparately, withCount } from '../ended-calls.ts';
-import { toStatement } from '../sql-file.ts';
 import { requireCoordinator } from './cluster.ts';
 import { awaitNodes, hangUp, PostgresClient, PostgresListClient, send, timeLimits } from './postgres-connection.ts';
 

@@ -7,9 +7,8 @@ import sqlite3, { type Database as Connection, type Statement as PreparedStateme
 import { deadlines } from '../../../domain/deadlines.ts';
 import { FairQueue, inOrder } from '../../../domain/fair-queue.ts';
 import { errorCode } from '../../../domain/problem.ts';
-import { type Changed, type Lane, type Mode, type OpenedDatabase, quiet, type Statement, type Value } from '../database.ts';
+import { type Changed, type Lane, type Mode, type OpenedDatabase, quiet, type Statement, toStatement, type Value } from '../database.ts';
 import { isDataError, TookTooLong } from '../errors.ts';
-import { toStatement } from '../sql-file.ts';
 import { fileGuard, makeFile, requireFile } from './sqlite-file.ts';
 
 /** The number of concurrent reading connections. Each statement occupies a libuv thread; main.ts makes sure that there are enough. */
