@@ -95,9 +95,8 @@ const { startCore } = await import('./server/core.ts');
 const { oneTimePasswordNote } = await import('./domain/directory/users.ts');
 const { createLog } = await import('./server/start/log.ts');
 const { argon2Passwords } = await import('./server/passwords.ts');
-const { notifyServiceManager } = await import('./server/start/service-manager.ts');
 const { loadSessionSecrets } = await import('./server/start/session-secrets.ts');
-const { systemClock, systemRandomness } = await import('./server/start/system.ts');
+const { notifyServiceManager, systemClock, systemRandomness } = await import('./server/start/system.ts');
 
 const stopSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 /**

@@ -14,7 +14,6 @@ import { recordTenancyAccess, requireStage } from '../domain/sign-in/sessions.ts
 import * as activity from './console/activity.ts';
 import * as apiKeys from './console/api-keys.ts';
 import * as calls from './console/calls.ts';
-import { ConsoleTurns, turnLimits } from './console/console-turns.ts';
 import * as directory from './console/directory.ts';
 import * as signIn from './console/identity-provider.ts';
 import * as protection from './console/protection.ts';
@@ -34,6 +33,7 @@ import {
   readBodyInSession,
   renewSession,
 } from './middleware/session.ts';
+import { ConsoleTurns, turnLimits } from './middleware/turns.ts';
 
 /** Each handler has the name of its route. The compiler reports a route without a handler. */
 const handlers: { readonly [Name in SessionRoute]: Handler<Name> } = {

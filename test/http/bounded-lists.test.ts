@@ -7,7 +7,7 @@ import { limits } from '#contract/limits.ts';
 import { doNotCallSchema } from '#contract/protection/protection.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { timeCursors } from '../../core/domain/paging.ts';
-import { turnLimits } from '../../core/http/console/console-turns.ts';
+import { turnLimits } from '../../core/http/middleware/turns.ts';
 import { type CoreHarness, openCore, type RunningCore } from '../support/core.ts';
 import { type DatabaseKind, onEachDatabase } from '../support/databases.ts';
 import { ask, readCode } from '../support/http.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Turn } from '../../core/domain/fair-queue.ts';
-import { ConsoleTurns } from '../../core/http/console/console-turns.ts';
+import { ConsoleTurns } from '../../core/http/middleware/turns.ts';
 import { readProblem } from '../support/ports.ts';
 
 /** The times are long enough for every test, except tests of a time limit, which shorten it. */
