@@ -12,15 +12,13 @@ import { startCoreHere } from '../support/core.ts';
 import { emptyDatabase, freshDatabase, freshDirectory, onToolDatabases } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { skip } from '../support/suites.ts';
-import { createKey, createTenants, openDirect, placeCall, signIn } from '../support/tenants.ts';
+import { createKey, createTenants, databaseWithTenants, openDirect, placeCall, signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 describe('admin backup', () => {
   it('copies a SQLite database that is being written to, and a core can use the copy', async () => {
-    const database = await freshDatabase('sqlite');
+    const { database, tenants } = await databaseWithTenants('sqlite');
     const core = await startCoreHere(database);
-    const direct = await openDirect(database);
-    const tenants = await createTenants(direct.ports);
     const { keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
     let placed = 0;
     let isBusy = true;
@@ -28,26 +26,25 @@ describe('admin backup', () => {
       while (isBusy) if ((await placeCall(core.url, tenants.campaign.id, keyValue)).status === 202) placed++;
     })();
     const file = join(freshDirectory(), 'backup.db');
-    const { code } = await runScript('core/admin.ts', ['backup', file], { env: { DATABASE_URL: database } });
+    const { code } = await adminOn(database).admin(['backup', file]);
     isBusy = false;
     await load;
     await core.close();
-    await direct.close();
     expect(code).to.equal(0);
     expect(statSync(file).mode & 0o777).to.equal(0o600);
     const restored = await startCoreHere(`sqlite:${file}`);
     const answer = await placeCall(restored.url, tenants.campaign.id, keyValue);
-    const { stdout } = await runScript('core/admin.ts', ['check', '--json'], { env: { DATABASE_URL: `sqlite:${file}` } });
+    const { ok } = await adminOn(`sqlite:${file}`).json('check');
     await restored.close();
     expect(answer.status).to.equal(202);
-    expect(JSON.parse(stdout).ok).to.equal(true);
+    expect(ok).to.equal(true);
     expect(placed).to.be.greaterThan(0);
   });
 
   it("refuses a database that doesn't exist, and doesn't create it", async () => {
     const database = await emptyDatabase('sqlite');
     const directory = freshDirectory();
-    const { code, stderr } = await runScript('core/admin.ts', ['backup', join(directory, 'b.db')], { env: { DATABASE_URL: database } });
+    const { code, stderr } = await adminOn(database).admin(['backup', join(directory, 'b.db')]);
     expect(code).to.equal(3);
     expect(stderr).to.include("doesn't exist. Set DATABASE_URL");
     expect(readdirSync(directory)).to.deep.equal([]);
@@ -88,13 +85,12 @@ describe('admin backup', () => {
 
   it('never overwrites a file, or a link that leads nowhere', async () => {
     const database = await freshDatabase('sqlite');
-    await runScript('core/admin.ts', ['migrate'], { env: { DATABASE_URL: database } });
     const file = join(freshDirectory(), 'there-already');
     writeFileSync(file, 'precious');
     const link = join(dirname(file), 'link');
     symlinkSync('nowhere', link);
     for (const path of [file, link]) {
-      const { code, stderr } = await runScript('core/admin.ts', ['backup', path], { env: { DATABASE_URL: database } });
+      const { code, stderr } = await adminOn(database).admin(['backup', path]);
       expect([code, stderr]).to.deep.equal([4, `error: The file ${path} already exists. Choose another name, or move the file.\n`]);
     }
     expect(statSync(file).size).to.equal(8);

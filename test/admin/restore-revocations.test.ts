@@ -7,7 +7,7 @@ import type { User } from '../../core/domain/model.ts';
 import { adminOn } from '../support/commands.ts';
 import { startCoreHere } from '../support/core.ts';
 import { freshDirectory, onToolDatabases } from '../support/databases.ts';
-import { createKey, createTenants, type DirectAccess, openDirect, placeCall, signIn } from '../support/tenants.ts';
+import { addTenants, createKey, createTenants, type DirectAccess, openDirect, placeCall, signIn } from '../support/tenants.ts';
 
 describe('admin restore --revoke-again', () => {
   onToolDatabases(({ freshDatabase }) => {
@@ -113,9 +113,7 @@ describe('admin restore --revoke-again', () => {
     });
 
     it("prints the list, exits with 1, and says what it couldn't reduce again", async () => {
-      const direct = await openDirect(url);
-      const { partner } = await createTenants(direct.ports);
-      await direct.close();
+      const { partner } = await addTenants(url);
       await json('backup', file);
       const { account } = await json('account', 'add', 'Later', '--partner', partner.id);
       await json('user', 'move', 'ada@example.com', '--account', account.id);
@@ -129,9 +127,7 @@ describe('admin restore --revoke-again', () => {
     });
 
     it('cancels the calls that were cancelled with their key, and repeats the reason', async () => {
-      const direct = await openDirect(url);
-      const { campaign } = await createTenants(direct.ports);
-      await direct.close();
+      const { campaign } = await addTenants(url);
       const core = await startCoreHere(url);
       const placeWithNewKey = async (name: string, email = 'ada@example.com') => {
         const key = await createKey(core.url, await signIn(core.url, email), name);

@@ -8,7 +8,7 @@ import { adminOn, runScript } from '../support/commands.ts';
 import { startCoreHere } from '../support/core.ts';
 import { freshDirectory, onToolDatabases, toUnreleased } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { createKey, createTenants, openDirect, placeCall, signIn } from '../support/tenants.ts';
+import { addTenants, createKey, openDirect, placeCall, signIn } from '../support/tenants.ts';
 
 describe('admin restore', () => {
   onToolDatabases(({ kind, freshDatabase, emptyDatabase }) => {
@@ -22,9 +22,7 @@ describe('admin restore', () => {
     });
 
     it('restores the data, and lists the keys and users that are active again', async () => {
-      const direct = await openDirect(url);
-      const tenants = await createTenants(direct.ports);
-      await direct.close();
+      const tenants = await addTenants(url);
       const core = await startCoreHere(url);
       const cookie = await signIn(core.url, 'ada@example.com');
       const kept = await createKey(core.url, cookie, 'Kept');
@@ -63,9 +61,7 @@ describe('admin restore', () => {
     });
 
     it('says in plain text which keys and users are active again, and what the operator can do', async () => {
-      const direct = await openDirect(url);
-      await createTenants(direct.ports);
-      await direct.close();
+      await addTenants(url);
       const core = await startCoreHere(url);
       const { id } = await createKey(core.url, await signIn(core.url, 'ada@example.com'), 'Leaked');
       await core.close();

@@ -5,7 +5,7 @@ import { type CoreProcess, spawnCore } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { signingSecret } from '../support/provider.ts';
-import { createKey, createTenants, onDemand, openDirect, signIn, somePhone } from '../support/tenants.ts';
+import { addTenants, createKey, onDemand, openDirect, signIn, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 import type { Trial } from './attack.ts';
 import type { Body, FoundCall, Reply } from './ledger.ts';
@@ -20,8 +20,7 @@ export type Scene = Awaited<ReturnType<typeof openScene>>;
 export async function openScene(trial: Trial, { behavior = takes, deduplicates = false, ...options }: SceneOptions = {}) {
   const { ledger, cleanup } = trial;
   const database = options.database ?? (await freshDatabase(trial.kind));
-  const direct = await openDirect(database);
-  const tenants = await createTenants(direct.ports).finally(() => direct.close());
+  const tenants = await addTenants(database);
   const provider = await startProvider(behavior, deduplicates);
   cleanup.defer(() => provider.close());
   ledger.provider = provider;

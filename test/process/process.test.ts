@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, closeSync, existsSync, openSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, openSync, readdirSync, statSync } from 'node:fs';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -12,10 +12,9 @@ import { connected, failToStart as fails, spawnCore, startCoreHere } from '../su
 import { emptyDatabase, freshDatabase, freshDirectory, onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { findProgram, skip } from '../support/suites.ts';
-import { createKey, createTenants, databaseWithTenants, openDirect, password, placeCall, signIn, somePhone } from '../support/tenants.ts';
+import { addTenants, createKey, databaseWithTenants, openDirect, password, placeCall, signIn, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
-const { version }: { version: string } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 const main = fileURLToPath(new URL('../../core/main.ts', import.meta.url));
 
 describe('the core process', () => {
@@ -145,14 +144,12 @@ describe('the core process', () => {
     const directory = freshDirectory();
     const start = () => spawnCore('', { SESSION_SECRETS: '' }, directory);
     const first = await start();
-    const direct = await openDirect(`sqlite:${join(directory, 'data', 'callkey.db')}`);
-    await createTenants(direct.ports);
+    await addTenants(`sqlite:${join(directory, 'data', 'callkey.db')}`);
     const cookie = await signIn(first.url, 'ada@example.com');
     await first.stop();
     const second = await start();
     const answer = await ask('GET', `${second.url}/console/session`, { cookie });
     await second.stop();
-    await direct.close();
     expect(answer.status).to.equal(200);
     for (const file of ['callkey.db', 'callkey.db.session-secret']) {
       expect(statSync(join(directory, 'data', file)).mode & 0o777).to.equal(0o600);
@@ -160,12 +157,9 @@ describe('the core process', () => {
   });
 
   it('creates one session secret if several processes start at the same time, and leaves no other file behind', async () => {
-    const database = await freshDatabase('sqlite');
+    const { database } = await databaseWithTenants('sqlite');
     const folder = dirname(database.replace('sqlite:', ''));
     const cores = await Promise.all([1, 2, 3].map(() => spawnCore(database, { SESSION_SECRETS: '' })));
-    const direct = await openDirect(database);
-    await createTenants(direct.ports);
-    await direct.close();
     const [first, ...others] = cores;
     const cookie = await signIn(first?.url ?? '', 'ada@example.com');
     const answers = await Promise.all(others.map(({ url }) => ask('GET', `${url}/console/session`, { cookie })));
@@ -209,29 +203,6 @@ describe('the core process', () => {
       for (const secret of [keyValue.slice(12, 40), sessionId, password, 'another canary password'])
         expect(everything).not.to.contain(secret);
     });
-
-    it('reports its health, readiness and metrics to the operator', async () => {
-      const { database, tenants } = await databaseWithTenants(kind);
-      const core = await startCoreHere(database);
-      const direct = await openDirect(database);
-      const { keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
-      await placeCall(core.url, tenants.campaign.id, keyValue);
-      await placeCall(core.url, tenants.campaign.id, 'nonsense');
-      const look = (path: string) => ask('GET', `${core.managementUrl}${path}`);
-      expect((await look('/healthz')).json).to.deep.equal({ status: 'alive', version });
-      expect((await look('/readyz')).status).to.equal(200);
-      const { text } = await look('/metrics');
-      await core.close();
-      await direct.close();
-      const route = '/api/v1/campaigns/:campaignId/contacts/on-demand';
-      expect(text).to.contain(`callkey_http_request_duration_seconds_count{route="${route}",method="POST",status="202"} 1`);
-      expect(text).to.contain(`callkey_http_request_duration_seconds_count{route="${route}",method="POST",status="401"} 1`);
-      expect(text).to.contain(`callkey_build_info{version="${version}"} 1`);
-      expect(text).to.contain('callkey_api_key_authentications_total{result="accepted"} 1');
-      expect(text).to.contain('callkey_batch_size_count{operation="place"} 1');
-      expect(text).to.match(/callkey_database_connections\{pool="[\w-]+",state="used"\} \d/);
-      expect(text).to.contain('callkey_sign_ins_total{result="accepted"} 1');
-    });
   });
 
   it("announces that it's listening even with LOG_LEVEL=fatal, and doesn't wait for a client that stopped partway through its request", async () => {
@@ -260,9 +231,8 @@ describe('the core process', () => {
       return code;
     };
     const running = await health({ ...variables, MANAGEMENT_PORT: `${port}\r` });
-    const elsewhere = await health({ MANAGEMENT_PORT: port });
     await core.stop();
-    expect([running, elsewhere, await health(variables), await health({ MANAGEMENT_PORT: 'off' })]).to.deep.equal([0, 1, 1, 1]);
+    expect([running, await health(variables)]).to.deep.equal([0, 1]);
     const picked = spawnSync(process.execPath, [main, '--health'], { env: { ...bareEnvironment, MANAGEMENT_PORT: '0' }, encoding: 'utf8' });
     expect([picked.status, picked.stderr]).to.deep.equal([1, "MANAGEMENT_PORT is 0, so the core's port isn't known.\n"]);
   });

@@ -2,10 +2,7 @@ import { mock } from 'node:test';
 import { expect } from 'chai';
 import { deadlines } from '../../core/domain/deadlines.ts';
 import { ResultUnknown } from '../../core/domain/problem.ts';
-import { batched } from '../../core/storage/engine/batch.ts';
 import { controlled, rejection, stillClock, turns, useStillClock } from '../support/call-store.ts';
-
-type Asked = { n: number; deadline: number };
 
 describe("a request's deadline", () => {
   useStillClock();
@@ -164,19 +161,12 @@ describe("a request's deadline", () => {
   });
 
   it('fails the request if it passes while the batch is retried one by one', async () => {
-    const run = async (inputs: Asked[]) => {
+    const run = async (inputs: readonly unknown[]) => {
       stillClock.now += 10;
       throw new Error(`bad row among ${inputs.length}`);
     };
-    const ask = batched<Asked, string>({
-      run,
-      size: 10,
-      maxInFlight: 1,
-      isSingleRowError: () => true,
-      getShare: String,
-      observe: () => undefined,
-    });
-    const outcomes = settleAll(...[5, 500].map((left, n) => ask({ n, deadline: stillClock.now + deadlines.statement + left })));
+    const { ask } = controlled({ run, isSingleRowError: () => true });
+    const outcomes = settleAll(...[5, 500].map((left, n) => ask(n, deadlines.statement + left)));
     await turns();
     expect(outcomes[0]).to.include(late);
     expect(outcomes[1]).to.have.property('message', 'bad row among 1');

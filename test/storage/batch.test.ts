@@ -1,11 +1,7 @@
 import { mock } from 'node:test';
 import { expect } from 'chai';
-import { deadlines } from '../../core/domain/deadlines.ts';
 import { Problem, ResultUnknown } from '../../core/domain/problem.ts';
-import { batched } from '../../core/storage/engine/batch.ts';
 import { controlled, rejection, stillClock, turns, useStillClock } from '../support/call-store.ts';
-
-type Asked = { n: number; deadline: number };
 
 describe('a batch', () => {
   useStillClock();
@@ -102,20 +98,12 @@ describe('a batch', () => {
   });
 
   it('is retried one request at a time if one of its rows may have caused the error', async () => {
-    const run = async (inputs: Asked[]) => {
+    const run = async (inputs: readonly { n: number }[]) => {
       if (inputs.some(({ n }) => n === 3)) throw new Error('bad row');
       return inputs.map(({ n }) => String(n));
     };
-    const ask = batched<Asked, string>({
-      run,
-      size: 10,
-      maxInFlight: 1,
-      isSingleRowError: () => true,
-      getShare: String,
-      observe: () => undefined,
-    });
-    const deadline = performance.now() + deadlines.answer;
-    const settled = await Promise.allSettled([1, 2, 3, 4].map((n) => ask({ n, deadline })));
+    const { ask } = controlled({ run, isSingleRowError: () => true, getShare: ({ n }) => String(n) });
+    const settled = await Promise.allSettled([1, 2, 3, 4].map((n) => ask(n)));
     expect(settled.map(({ status }) => status)).to.deep.equal(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
   });
 
@@ -157,17 +145,8 @@ describe('a batch', () => {
   });
 
   it('fails only the requests for which its statement returned no result', async () => {
-    const run = async () => ['answer'];
-    const ask = batched<Asked, string>({
-      run,
-      size: 10,
-      maxInFlight: 1,
-      isSingleRowError: () => false,
-      getShare: String,
-      observe: () => undefined,
-    });
-    const deadline = performance.now() + deadlines.answer;
-    const [first, second] = [1, 2].map((n) => ask({ n, deadline }));
+    const { ask } = controlled({ run: async () => ['answer'] });
+    const [first, second] = [1, 2].map((n) => ask(n));
     const failure = second?.catch((error: Error) => error.message);
     expect([await first, await failure]).to.deep.equal(['answer', 'A batch left a request unanswered.']);
   });

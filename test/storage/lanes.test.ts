@@ -2,12 +2,13 @@ import { mock } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Knex } from 'knex';
-import { createApiKey, toDigest } from '../../core/domain/api-keys.ts';
+import { toDigest } from '../../core/domain/api-keys.ts';
 import { cancelCall, findActiveKey, placeCall } from '../../core/domain/calls/place-and-cancel.ts';
 import { deadlines } from '../../core/domain/deadlines.ts';
 import { reportingOutages } from '../../core/storage/engine/errors.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { readProblem } from '../support/ports.ts';
+import { createKeyOn } from '../support/sample-data.ts';
 import { type DirectAccess, databaseWithTenants, openDirect, type Tenants, toCaller } from '../support/tenants.ts';
 
 describe("a database's connection lanes", () => {
@@ -21,14 +22,7 @@ describe("a database's connection lanes", () => {
       const filled = await databaseWithTenants(kind);
       tenants = filled.tenants;
       direct = await openDirect(filled.database);
-      const { account } = tenants.users;
-      const input = { name: 'K', expiration: { kind: 'none' }, timeZone: 'UTC' } as const;
-      const { keyValue } = await createApiKey(
-        direct.ports,
-        { viewer: { ...account, tenancy: null }, actor: { who: account, address: 'local' } },
-        input,
-      );
-      digest = toDigest(keyValue);
+      digest = toDigest((await createKeyOn({ direct }, tenants.users.account, 'K')).keyValue);
     });
     afterEach(() => {
       for (const release of held.splice(0)) release();

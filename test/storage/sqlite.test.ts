@@ -3,7 +3,7 @@ import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync }
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Database as Connection, Statement } from 'sqlite3';
-import { createApiKey, toDigest } from '../../core/domain/api-keys.ts';
+import { toDigest } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { forgetDoNotCall } from '../../core/domain/calls/contacts.ts';
 import { placeCall } from '../../core/domain/calls/place-and-cancel.ts';
@@ -12,8 +12,9 @@ import { instant } from '../../core/domain/instant.ts';
 import { addNumbers } from '../../core/domain/protection/do-not-call.ts';
 import { emptyLog, maxTurnWait } from '../../core/storage/engine/sqlite/sqlite.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
+import { createKeyOn } from '../support/sample-data.ts';
 import { skip } from '../support/suites.ts';
-import { createTenants, type DirectAccess, openDirect, somePhone, type Tenants, toCaller } from '../support/tenants.ts';
+import { type DirectAccess, databaseWithTenants, openDirect, somePhone, type Tenants, toCaller } from '../support/tenants.ts';
 
 describe("a SQLite file's writer", () => {
   let database: string;
@@ -22,17 +23,9 @@ describe("a SQLite file's writer", () => {
   let digest: string;
 
   beforeEach(async () => {
-    database = await freshDatabase('sqlite');
+    ({ database, tenants } = await databaseWithTenants('sqlite'));
     direct = await openDirect(database);
-    tenants = await createTenants(direct.ports);
-    const { account } = tenants.users;
-    const input = { name: 'K', expiration: { kind: 'none' }, timeZone: 'UTC' } as const;
-    const { keyValue } = await createApiKey(
-      direct.ports,
-      { viewer: { ...account, tenancy: null }, actor: { who: account, address: 'local' } },
-      input,
-    );
-    digest = toDigest(keyValue);
+    digest = toDigest((await createKeyOn({ direct }, tenants.users.account, 'K')).keyValue);
   });
   afterEach(() => direct.close());
 
@@ -109,15 +102,9 @@ describe("a SQLite file's writer", () => {
     expect(await found()).to.deep.equal(['after']);
   });
 
-  it("isn't ready while it can't commit", async () => {
+  it("isn't ready while it can't commit, is ready again afterwards, and keeps the acknowledged calls", async () => {
     const end = await holdCommitsBack();
     expect(await direct.storage.isReady()).to.equal(false);
-    await end();
-  });
-
-  it('is ready again after a failed commit, and keeps the acknowledged calls', async () => {
-    const end = await holdCommitsBack();
-    await direct.storage.isReady();
     await end();
     expect(await direct.storage.isReady()).to.equal(true);
     expect(await place('later')).to.equal('placed');

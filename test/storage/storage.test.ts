@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import pg from 'pg';
-import { createApiKey, revokeApiKey, toDigest } from '../../core/domain/api-keys.ts';
+import type pg from 'pg';
+import { revokeApiKey, toDigest } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { cancelCall, placeCall } from '../../core/domain/calls/place-and-cancel.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
@@ -9,9 +9,11 @@ import { instant } from '../../core/domain/instant.ts';
 import type { Viewer } from '../../core/domain/model.ts';
 import { createKeyUse } from '../../core/storage/keys/key-use.ts';
 import { fakeClock } from '../support/clock.ts';
+import { connected } from '../support/core.ts';
 import { freshDatabase, itOnPostgres, onEachDatabase } from '../support/databases.ts';
 import { startGate } from '../support/proxies.ts';
-import { createTenants, type DirectAccess, insertCalls, openDirect, type Tenants, toCaller } from '../support/tenants.ts';
+import { createKeyOn } from '../support/sample-data.ts';
+import { type DirectAccess, databaseWithTenants, insertCalls, openDirect, type Tenants, toCaller } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 describe('storage', () => {
@@ -49,8 +51,8 @@ describe('storage', () => {
   onEachDatabase((kind) => {
     it('rolls back a change together with its audit event', async () => {
       const clock = fakeClock();
-      const direct = await openDirect(await freshDatabase(kind), clock);
-      const tenants = await createTenants(direct.ports);
+      const { database, tenants } = await databaseWithTenants(kind);
+      const direct = await openDirect(database, clock);
       const { read, write } = direct.storage.database;
       const count = async () => Number((await read('audit_events').count({ n: '*' }).first<{ n: number | string }>()).n);
       const before = await count();
@@ -77,11 +79,10 @@ describe('storage', () => {
     let tenants: Tenants;
     let stuck: pg.Client;
     beforeEach(async () => {
-      const database = await freshDatabase('postgres');
-      direct = await openDirect(database);
-      tenants = await createTenants(direct.ports);
-      stuck = new pg.Client(database);
-      await stuck.connect();
+      const filled = await databaseWithTenants('postgres');
+      tenants = filled.tenants;
+      direct = await openDirect(filled.database);
+      stuck = await connected(filled.database);
     });
     afterEach(async () => {
       await stuck.end();
@@ -96,12 +97,7 @@ describe('storage', () => {
       const { ports, storage } = direct;
       const { users, campaign } = tenants;
       const viewer = { ...users.account, tenancy: null };
-      const actor = { who: users.account, address: 'local' };
-      const { apiKey, keyValue } = await createApiKey(
-        ports,
-        { viewer, actor },
-        { name: 'K', expiration: { kind: 'none' }, timeZone: 'UTC' },
-      );
+      const { id, keyValue } = await createKeyOn({ direct }, users.account, 'K');
       const input = { requestId: 'one', contact: { phone: '+493012345678' } };
       const columns = 'campaign_id, account_id, contact_id, api_key_id, state, placed_at, request_id';
       await stuck.query('BEGIN');
@@ -115,7 +111,7 @@ describe('storage', () => {
         ).length > 0;
       await until(() => isThere(`wait_event = 'transactionid'`));
       let hasLeft = false;
-      const leaving = leave(viewer, apiKey.id).then(() => {
+      const leaving = leave(viewer, id).then(() => {
         hasLeft = true;
       });
       await until(async () => hasLeft || (await isThere(`query LIKE '%virtualtransaction%'`)));
@@ -148,13 +144,11 @@ describe('storage', () => {
   });
 
   itOnPostgres('claims the other due calls immediately if one of them is locked', async () => {
-    const database = await freshDatabase('postgres');
+    const { database, tenants } = await databaseWithTenants('postgres');
     const direct = await openDirect(database);
-    const tenants = await createTenants(direct.ports);
     await insertCalls(direct, tenants, ['a', 'locked', 'z'], { placed_at: instant(1) });
     const now = direct.ports.clock.now();
-    const holder = new pg.Client(database);
-    await holder.connect();
+    const holder = await connected(database);
     await holder.query(`BEGIN; SELECT 1 FROM calls WHERE request_id = 'locked' FOR UPDATE`);
     const claimed = await direct.ports.stores.dialing.claim(10, 'simulated', now, instant(now + 30_000));
     await holder.end();
@@ -163,17 +157,14 @@ describe('storage', () => {
   });
 
   itOnPostgres('cancels the other calls of a batch if one of them is locked', async () => {
-    const database = await freshDatabase('postgres');
+    const { database, tenants } = await databaseWithTenants('postgres');
+    const { users, campaign } = tenants;
     const direct = await openDirect(database);
-    const { users, campaign } = await createTenants(direct.ports);
-    const viewer = { ...users.account, tenancy: null };
-    const input = { name: 'K', expiration: { kind: 'none' }, timeZone: 'UTC' } as const;
-    const { keyValue } = await createApiKey(direct.ports, { viewer, actor: { who: viewer, address: 'local' } }, input);
+    const { keyValue } = await createKeyOn({ direct }, users.account, 'K');
     const caller = () => toCaller(toDigest(keyValue));
     const ids = ['a', 'locked', 'z'];
     for (const requestId of ids) await placeCall(direct.ports, caller(), campaign.id, { requestId, contact: { phone: '+493012345678' } });
-    const holder = new pg.Client(database);
-    await holder.connect();
+    const holder = await connected(database);
     await holder.query(`BEGIN; SELECT 1 FROM calls WHERE request_id = 'locked' FOR UPDATE`);
     const settled = await Promise.allSettled(ids.map((requestId) => cancelCall(direct.ports, caller(), campaign.id, { requestId })));
     await holder.end();
@@ -182,11 +173,11 @@ describe('storage', () => {
   });
 
   itOnPostgres('writes the use of keys on two cores in the same order, so that no use is lost', async () => {
-    const database = await freshDatabase('postgres');
+    const { database, tenants } = await databaseWithTenants('postgres');
+    const { account, partner, users } = tenants;
     const clock = fakeClock();
     const errors: unknown[] = [];
     const direct = await openDirect(database, clock);
-    const { account, partner, users } = await createTenants(direct.ports);
     const digests = Array.from({ length: 200 }, (_, n) => String(n).padStart(64, '0'));
     const common = { name: 'K', creator_id: users.account.id, account_id: account.id, partner_id: partner.id, created_at: instant(1) };
     await direct.storage.database.write('api_keys').insert(digests.map((digest, n) => ({ ...common, id: `key-${n}`, digest })));
@@ -205,7 +196,7 @@ describe('storage', () => {
   });
 
   itOnPostgres('never scans a whole table for a batch, even if the statement was prepared while the table was small', async () => {
-    const database = await freshDatabase('postgres');
+    const { database, tenants } = await databaseWithTenants('postgres');
     const readThrough = async () => {
       // A connection's statistics are available once it's closed.
       const later = await openDirect(database);
@@ -214,11 +205,7 @@ describe('storage', () => {
       await later.close();
       return counts.reduce<number>((sum, count) => sum + Number(count), 0);
     };
-    const first = await openDirect(database);
-    const tenants = await createTenants(first.ports);
-    await first.close();
     const before = await readThrough();
-
     const { ports, close } = await openDirect(database);
     const request = { ...toCaller('d'.repeat(64)), campaignId: tenants.campaign.id, at: ports.clock.now() };
     const none = { name: null, timeZone: null, variables: null, notBefore: null, notAfter: null };

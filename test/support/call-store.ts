@@ -99,7 +99,7 @@ export function callStoreForEach(kind: DatabaseKind) {
 
 type Asked = { n: number; deadline: number };
 
-/** Creates a batch runner whose batches end when the test ends them. */
+/** Creates a batch runner whose batches end when the test ends them, unless it's given a `run`. */
 export function controlled({
   size = 4,
   maxInFlight = 1,
@@ -108,6 +108,7 @@ export function controlled({
   countBytes = () => 0,
   changes = false,
   isSingleRowError = () => false,
+  run,
 }: {
   size?: number;
   maxInFlight?: number;
@@ -116,10 +117,12 @@ export function controlled({
   countBytes?: (asked: Asked) => number;
   changes?: boolean;
   isSingleRowError?: (error: unknown) => boolean;
+  /** Ends each batch by itself. */
+  run?: (inputs: readonly Asked[]) => Promise<string[]>;
 } = {}) {
   const runs: { inputs: number[]; send: () => void; answer: (outputs: string[]) => void; fail: (error: Error) => void }[] = [];
   const request = batched<Asked, string>({
-    run: (inputs, send) => new Promise((answer, fail) => runs.push({ inputs: inputs.map(({ n }) => n), send, answer, fail })),
+    run: run ?? ((inputs, send) => new Promise((answer, fail) => runs.push({ inputs: inputs.map(({ n }) => n), send, answer, fail }))),
     ...(changes && { isUndone: (error: unknown) => error instanceof Error && error.message === 'undone' }),
     confirm,
     size,

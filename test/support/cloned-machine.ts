@@ -53,7 +53,7 @@ ip link set lo up
 exec env -i container=test PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd --system --unit=basic.target
 `.replaceAll('\\$', '$');
 
-export type Ran = { code: number; output: string };
+type Ran = { code: number; output: string };
 
 export type ClonedMachine = {
   /** Runs a script in bash as root, in root's home folder. @returns the exit code, and standard output and standard error together */

@@ -23,7 +23,7 @@ import { type FakeClock, fakeClock, testRandomness } from './clock.ts';
 import { bareEnvironment, testSecret } from './commands.ts';
 import { type DatabaseKind, freshDirectory } from './databases.ts';
 import { cheapPasswords } from './ports.ts';
-import { createKey, createTenants, type DirectAccess, databaseWithTenants, openDirect, signIn, type Tenants } from './tenants.ts';
+import { addTenants, createKey, type DirectAccess, databaseWithTenants, openDirect, signIn, type Tenants } from './tenants.ts';
 import { until } from './until.ts';
 
 const toEnvironment = (databaseUrl: string) => ({
@@ -115,16 +115,24 @@ export async function openCore({ kind = 'sqlite', ...options }: { kind?: Databas
 
 export type Started = { request: IncomingMessage; response: ServerResponse };
 
+/** The certificate of all listeners that `open` opens. */
+let certificate: ReturnType<typeof readTls> | undefined;
+
+function readCertificate() {
+  const { TLS_CERT_FILE, TLS_KEY_FILE } = selfSignedCertificate();
+  return readTls(TLS_CERT_FILE, TLS_KEY_FILE);
+}
+
 /** Opens a listener whose requests wait until a test responds to them, and which records what happens to its connections. */
 export async function open({ isSecure = false, limits = {}, proxy = '' } = {}, handler?: RequestListener) {
   const started: Started[] = [];
   const cuts: `${CutReason} ${string}`[] = [];
-  const certificate = isSecure ? selfSignedCertificate() : null;
+  if (isSecure) certificate ??= readCertificate();
   const listener = await listen(
     handler ?? ((request, response) => void started.push({ request, response })),
     { name: 'public', host: '0.0.0.0', port: 0 },
     {
-      tls: certificate && readTls(certificate.TLS_CERT_FILE, certificate.TLS_KEY_FILE),
+      tls: (isSecure && certificate) || null,
       isProxy: (address) => address === proxy,
       onCut: (reason, address) => cuts.push(`${reason} ${address}`),
       limits: { ...connectionLimits, ...limits },
@@ -192,12 +200,11 @@ export const untilQuery = (client: pg.Client, sql: string, finds: boolean) =>
 export const sessions = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'callkey'`;
 
 /** Returns everything that a test needs to place calls. */
-export async function withKey(database: string, core: RunningCore): Promise<{ tenants: Tenants; key: string; cookie: string }> {
-  const direct = await openDirect(database);
-  const tenants = await createTenants(direct.ports);
-  await direct.close();
-  const cookie = await signIn(core.url, 'ada@example.com');
-  return { tenants, cookie, key: (await createKey(core.url, cookie)).keyValue };
+export async function withKey(database: string, { url }: { url: string }) {
+  const tenants = await addTenants(database);
+  const cookie = await signIn(url, 'ada@example.com');
+  const { id: keyId, keyValue: key } = await createKey(url, cookie);
+  return { tenants, cookie, keyId, key };
 }
 
 /** A clock for cores in separate processes. @property environment makes a core use it */

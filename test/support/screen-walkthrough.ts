@@ -7,12 +7,12 @@ import { password, type Tenants } from './tenants.ts';
 import { until } from './until.ts';
 
 /** A screen of the console in one state. */
-export type ScreenState<Shown extends EnginePage> = { name: string; page: Shown };
+type ScreenState<Shown extends EnginePage> = { name: string; page: Shown };
 
-export type ScreenStates<Shown extends EnginePage> = AsyncGenerator<ScreenState<Shown>>;
+type ScreenStates<Shown extends EnginePage> = AsyncGenerator<ScreenState<Shown>>;
 
 /** Returns what all parts of the walkthrough use. */
-export function createTour<Shown extends EnginePage>(page: Shown) {
+function createTour<Shown extends EnginePage>(page: Shown) {
   const stop = (name: string): ScreenState<Shown> => ({ name, page });
   const link = (name: string) => page.getByRole('link', { name, exact: true });
   const button = (name: string) => page.getByRole('button', { name, exact: true });
@@ -40,9 +40,9 @@ export function createTour<Shown extends EnginePage>(page: Shown) {
   };
 }
 
-export type Tour<Shown extends EnginePage> = ReturnType<typeof createTour<Shown>>;
+type Tour<Shown extends EnginePage> = ReturnType<typeof createTour<Shown>>;
 
-export async function* createKey<Shown extends EnginePage>(tour: Tour<Shown>, harness: CoreHarness): ScreenStates<Shown> {
+async function* createKey<Shown extends EnginePage>(tour: Tour<Shown>, harness: CoreHarness): ScreenStates<Shown> {
   const { page, stop, button, coverUp } = tour;
   await button('Create API key').click();
   await button('Create Key').click();
@@ -67,7 +67,7 @@ export async function* createKey<Shown extends EnginePage>(tour: Tour<Shown>, ha
   await revokeKeyElsewhere(harness, 'Practice software');
 }
 
-export async function* openKeys<Shown extends EnginePage>(tour: Tour<Shown>): ScreenStates<Shown> {
+async function* openKeys<Shown extends EnginePage>(tour: Tour<Shown>): ScreenStates<Shown> {
   const { page, stop, button, dialog } = tour;
   yield stop('api-keys');
   await page.locator('time').first().focus();
@@ -89,7 +89,7 @@ export async function* openKeys<Shown extends EnginePage>(tour: Tour<Shown>): Sc
   await button('Clear').click();
 }
 
-export async function* findAndRevokeKeys<Shown extends EnginePage>(
+async function* findAndRevokeKeys<Shown extends EnginePage>(
   tour: Tour<Shown>,
   harness: CoreHarness,
   ownKeyValue: string,
@@ -139,10 +139,7 @@ async function* whichKey<Shown extends EnginePage>(
 }
 
 /** @returns the one-time password of the user that it creates */
-export async function* visitUsers<Shown extends EnginePage>(
-  tour: Tour<Shown>,
-  tenants: Tenants,
-): AsyncGenerator<ScreenState<Shown>, string> {
+async function* visitUsers<Shown extends EnginePage>(tour: Tour<Shown>, tenants: Tenants): AsyncGenerator<ScreenState<Shown>, string> {
   const { page, stop, button, proceed, dialog, coverUp } = tour;
   await proceed('Users');
   await page.getByRole('grid').waitFor();
@@ -177,7 +174,7 @@ export async function* visitUsers<Shown extends EnginePage>(
   return oneTimePassword;
 }
 
-export async function* visitDirectory<Shown extends EnginePage>({ page, stop, button, proceed, dialog }: Tour<Shown>): ScreenStates<Shown> {
+async function* visitDirectory<Shown extends EnginePage>({ page, stop, button, proceed, dialog }: Tour<Shown>): ScreenStates<Shown> {
   await proceed('Directory');
   await page.getByRole('grid', { name: 'Accounts' }).waitFor();
   yield stop('directory');
@@ -195,13 +192,7 @@ export async function* visitDirectory<Shown extends EnginePage>({ page, stop, bu
   yield* dialog('create-campaign', 'Create campaign', page.getByRole('dialog', { name: 'Create campaign' }));
 }
 
-export async function* visitProtection<Shown extends EnginePage>({
-  page,
-  stop,
-  button,
-  proceed,
-  dialog,
-}: Tour<Shown>): ScreenStates<Shown> {
+async function* visitProtection<Shown extends EnginePage>({ page, stop, button, proceed, dialog }: Tour<Shown>): ScreenStates<Shown> {
   await proceed('Protection');
   await button('Add numbers').click();
   await page.getByLabel('Phone numbers').fill('12');

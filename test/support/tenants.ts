@@ -29,10 +29,13 @@ export async function openDirect(databaseUrl: string, clock: Clock = systemClock
 /** Long before any test's clock. */
 const createdAt = fakeClock('2026-01-01T00:00:00.000Z');
 
-export const withTenants = databases('with tenants', async (databaseUrl) => {
-  const direct = await openDirect(databaseUrl, createdAt);
-  return createTenants(direct.ports).finally(() => direct.close());
-});
+/** Adds the tenants to a database. */
+export async function addTenants(databaseUrl: string, clock?: Clock): Promise<Tenants> {
+  await using direct = await openDirect(databaseUrl, clock);
+  return await createTenants(direct.ports);
+}
+
+const withTenants = databases('with tenants', (databaseUrl) => addTenants(databaseUrl, createdAt));
 
 /** Returns a new database with the tenants. */
 export async function databaseWithTenants(kind: DatabaseKind): Promise<{ database: string; tenants: Tenants }> {
