@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { expect } from 'chai';
 import { adminCommand } from '../core/program.ts';
 import { ConfigError, readConfig, readDatabaseLocation, readManagementAddress, suggestAdmin } from '../core/server/start/config.ts';
@@ -30,13 +30,20 @@ describe('the configuration', () => {
     });
   });
 
-  it('treats an empty variable as unset', () => {
+  it('treats an empty variable as unset, and ignores spaces and CR around values', () => {
     expect(readConfig({ PORT: '', LOG_LEVEL: '' })).to.deep.include({ port: 8080, logLevel: 'info' });
-  });
-
-  it('ignores spaces and CR around values', () => {
     const { database, port } = readConfig({ DATABASE_URL: ' sqlite:/data/callkey.db ', PORT: '21200\r' });
     expect({ database, port }).to.deep.equal({ database: { kind: 'sqlite', filename: '/data/callkey.db' }, port: 21_200 });
+  });
+
+  it("resolves a SQLite file's path against the current folder", () => {
+    for (const [url, filename] of [
+      ['sqlite:rel.db', resolve('rel.db')],
+      ['sqlite:./rel.db', resolve('rel.db')],
+      ['sqlite:/abs.db', '/abs.db'],
+      ['sqlite:///abs.db', '/abs.db'],
+    ] as const)
+      expect(readDatabaseLocation({ DATABASE_URL: url }), url).to.deep.equal({ kind: 'sqlite', filename });
   });
 
   it('ignores what Kubernetes sets for services called dialer and management', () => {
@@ -80,23 +87,11 @@ describe('the configuration', () => {
     expect(Object.isFrozen(readConfig({}))).to.equal(true);
   });
 
-  for (const [host, delay] of [
-    ['127.0.0.1', 0],
-    ['127.3.2.1', 0],
-    ['::1', 0],
-    ['localhost', 0],
-    ['0.0.0.0', 5],
-    ['10.0.0.7', 5],
-  ] as const) {
-    it(`sets a drain delay of ${delay} s for load balancers on ${host}`, () => {
-      expect(readConfig({ HOST: host }).drainDelay).to.equal(delay);
-    });
-  }
-
-  it('uses the configured drain delay on any host', () => {
-    expect([readConfig({ DRAIN_DELAY: '30' }).drainDelay, readConfig({ HOST: '0.0.0.0', DRAIN_DELAY: '0' }).drainDelay]).to.deep.equal([
-      30, 0,
-    ]);
+  it('has a drain delay for load balancers of 5 s, of none on loopback, or of as long as configured on any host', () => {
+    for (const host of ['127.0.0.1', '127.3.2.1', '::1', 'localhost']) expect(readConfig({ HOST: host }).drainDelay, host).to.equal(0);
+    for (const host of ['0.0.0.0', '10.0.0.7']) expect(readConfig({ HOST: host }).drainDelay, host).to.equal(5);
+    expect(readConfig({ DRAIN_DELAY: '30' }).drainDelay).to.equal(30);
+    expect(readConfig({ HOST: '0.0.0.0', DRAIN_DELAY: '0' }).drainDelay).to.equal(0);
   });
 
   it('reads lists with spaces around their commas', () => {
@@ -173,6 +168,10 @@ describe('the configuration', () => {
     ['DATABASE_URL', 'sqlite:', {}],
     ['DATABASE_URL', 'sqlite::memory:', {}],
     ['DATABASE_URL', 'sqlite://rel.db', {}],
+    ['DATABASE_URL', 'sqlite://host/rel.db', {}],
+    ['DATABASE_URL', 'sqlite: /callkey.db', {}],
+    // These would create another file.
+    ...['?mode=rwc', '#x', '%20'].map((end) => ['DATABASE_URL', `sqlite:/data/callkey.db${end}`, {}] as const),
     ['DATABASE_URL', 'sqlite:~/callkey.db', {}],
     ['DATABASE_URL', 'sqlite:$HOME/callkey.db', {}],
     ['DATABASE_URL', 'sqlite:“/data/callkey.db”', {}],

@@ -117,7 +117,7 @@ describeAdmin('the admin command', ({ admin, json, kind, database }) => {
         : 'postgres://callkey:hunter2@127.0.0.1:1/callkey';
     const { code, stderr } = await adminOn(unreachable).admin(['partner', 'add', 'One']);
     expect(code).to.equal(5);
-    expect(stderr).to.match(/^error: .+\n$/);
+    expect(stderr).to.match(/^error: Can't use the database .+ \(E\w+\)\. .+\n$/);
     expect(stderr).not.to.contain('hunter2');
   });
 

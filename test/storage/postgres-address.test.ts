@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect } from 'chai';
 import pg from 'pg';
-import { databaseErrorText } from '../../core/storage/engine/errors.ts';
+import { databaseErrorText, isOutage } from '../../core/storage/engine/errors.ts';
 import { openPostgres } from '../../core/storage/engine/postgres/postgres.ts';
 import { normalizeUrl, parseAddresses } from '../../core/storage/engine/postgres/postgres-address.ts';
 import { emptyDatabase, itOnPostgres } from '../support/databases.ts';
@@ -111,5 +111,21 @@ describe('a PostgreSQL connection', () => {
     await database.close();
     server.close();
     expect(error.message).to.contain('password must be a string');
+  });
+
+  it("isn't waited for longer than a few seconds if the server doesn't respond", async () => {
+    // If nothing reads from it, a socket doesn't notice that the other side has hung up.
+    const server = createServer((socket) => void socket.resume()).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const url = `postgres://callkey:hunter2@127.0.0.1:${port}/callkey`;
+    const database = openPostgres(url);
+    const error: unknown = await database.query('SELECT 1').catch((reason: unknown) => reason);
+    await database.close();
+    server.close();
+    expect(isOutage(error)).to.equal(true);
+    expect(databaseErrorText(error, { kind: 'postgres', url }))
+      .to.contain(': no response.')
+      .and.not.contain('hunter2');
   });
 });
