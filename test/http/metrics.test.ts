@@ -6,13 +6,14 @@ import { expect } from 'chai';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { createManagementApp } from '../../core/http/management.ts';
+import { version } from '../../core/program.ts';
 import { migrate } from '../../core/storage/migrate.ts';
 import { fakeClock } from '../support/clock.ts';
 import { adminOn } from '../support/commands.ts';
 import { openCore } from '../support/core.ts';
 import { freshDirectory, onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { openForEach } from '../support/suites.ts';
+import { openOnce } from '../support/suites.ts';
 import { createKey, placeCall, signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
@@ -56,7 +57,8 @@ describe('the metrics', () => {
     beforeEach(() => {
       clock.set('2026-11-21T09:00:00.000Z');
     });
-    const harness = openForEach(() => openCore({ kind, clock }));
+    // The first test looks at a core that hasn't done anything yet.
+    const harness = openOnce(() => openCore({ kind, clock }));
 
     const scrape = async () => (await ask('GET', `${harness.core.managementUrl}/metrics`)).text;
     const figure = (text: string, name: string) =>
@@ -66,25 +68,6 @@ describe('the metrics', () => {
           .find((line) => line.startsWith(`${name} `))
           ?.slice(name.length),
       );
-
-    it('reflect the database at the time of the scrape', async () => {
-      const cookie = await signIn(harness.core.url, 'ada@example.com');
-      const { keyValue } = await createKey(harness.core.url, cookie);
-      await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue);
-      clock.advance({ seconds: 30 });
-      const text = await scrape();
-      const applied = Number(
-        (await harness.direct.storage.database.read('schema_migrations').count({ n: '*' }).first<{ n: number | string }>()).n,
-      );
-      expect(await migrate(harness.direct.storage.database)).to.deep.equal([]);
-      const names = ['callkey_queue_due', 'callkey_queue_oldest_seconds', 'callkey_sessions', 'callkey_ready'];
-      expect(names.map((name) => figure(text, name))).to.deep.equal([1, 30, 1, 1]);
-      expect(figure(text, 'callkey_schema_version')).to.equal(applied);
-      expect(figure(text, 'callkey_last_used_lag_seconds')).to.equal(30);
-      expect(figure(text, 'callkey_database_size_bytes{part="database"}')).to.be.greaterThan(10_000);
-      expect(figure(text, 'callkey_database_size_bytes{part="wal"}')).to.be.greaterThan(0);
-      expect(figure(text, 'callkey_last_backup_timestamp_seconds')).to.equal(0);
-    });
 
     it('have every possible label value from the start', async () => {
       const text = await scrape();
@@ -103,8 +86,36 @@ describe('the metrics', () => {
       }
     });
 
+    it('reflect the database at the time of the scrape, and what the core has done', async () => {
+      const cookie = await signIn(harness.core.url, 'ada@example.com');
+      const { keyValue } = await createKey(harness.core.url, cookie);
+      await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue);
+      await placeCall(harness.core.url, harness.tenants.campaign.id, 'nonsense');
+      clock.advance({ seconds: 30 });
+      const text = await scrape();
+      const applied = Number(
+        (await harness.direct.storage.database.read('schema_migrations').count({ n: '*' }).first<{ n: number | string }>()).n,
+      );
+      expect(await migrate(harness.direct.storage.database)).to.deep.equal([]);
+      const names = ['callkey_queue_due', 'callkey_queue_oldest_seconds', 'callkey_sessions', 'callkey_ready'];
+      expect(names.map((name) => figure(text, name))).to.deep.equal([1, 30, 1, 1]);
+      expect(figure(text, 'callkey_schema_version')).to.equal(applied);
+      // The core may have written when the key was used.
+      expect(figure(text, 'callkey_last_used_lag_seconds')).to.be.oneOf([0, 30]);
+      expect(figure(text, 'callkey_database_size_bytes{part="database"}')).to.be.greaterThan(10_000);
+      expect(figure(text, 'callkey_database_size_bytes{part="wal"}')).to.be.greaterThan(0);
+      expect(figure(text, 'callkey_last_backup_timestamp_seconds')).to.equal(0);
+      const route = '/api/v1/campaigns/:campaignId/contacts/on-demand';
+      for (const status of [202, 401])
+        expect(text).to.contain(`callkey_http_request_duration_seconds_count{route="${route}",method="POST",status="${status}"} 1\n`);
+      for (const name of ['api_key_authentications', 'sign_ins']) expect(text).to.contain(`callkey_${name}_total{result="accepted"} 1\n`);
+      expect(text).to.contain('callkey_batch_size_count{operation="place"} 1\n');
+      expect(text).to.contain(`callkey_build_info{version="${version}"} 1\n`);
+      expect(text).to.match(/callkey_database_connections\{pool="[\w-]+",state="used"\} \d/);
+      expect((await ask('GET', `${harness.core.managementUrl}/healthz`)).json).to.deep.equal({ status: 'alive', version });
+    });
+
     it('include everything that the alerts and the dashboard query', async () => {
-      await signIn(harness.core.url, 'ada@example.com');
       const text = await scrape();
       const files = ['prometheus/callkey-alerts.yml', 'grafana/callkey-dashboard.json'].map((file) =>
         readFileSync(new URL(file, deploy), 'utf8'),
@@ -142,5 +153,36 @@ describe('the metrics', () => {
         expect(events.map(({ subject_name }) => subject_name)).to.deep.equal(['copy.db']);
       });
     }
+  });
+});
+
+describe('the API key metric', () => {
+  onEachDatabase((kind) => {
+    const clock = fakeClock();
+
+    beforeEach(() => {
+      clock.set('2026-11-21T09:00:00.000Z');
+    });
+    const harness = openOnce(() => openCore({ kind, clock }));
+
+    const counted = async () => {
+      const { text } = await ask('GET', `${harness.core.managementUrl}/metrics`);
+      return Object.fromEntries(
+        Array.from(text.matchAll(/^callkey_api_keys\{days_left="(\w+)"\} (\d+)$/gm), ([, left, keys]) => [left, Number(keys)]),
+      );
+    };
+
+    it('counts unrevoked keys by the days until they expire', async () => {
+      const cookie = await signIn(harness.core.url, 'ada@example.com');
+      const dates = ['2026-11-22', '2026-11-28', '2026-11-29', '2026-12-20', '2026-12-31', '2027-05-01', '2028-01-01', '2029-01-01'];
+      for (const date of dates) await createKey(harness.core.url, cookie, date, { kind: 'custom', date });
+      await createKey(harness.core.url, cookie, 'No expiration');
+      const revoked = await createKey(harness.core.url, cookie, 'revoked');
+      await ask('DELETE', `${harness.core.url}/console/api-keys/${revoked.id}`, { cookie });
+      clock.set('2026-11-22T22:59:59.999Z');
+      expect(await counted()).to.deep.equal({ expired: 0, '7': 3, '30': 1, more: 4, never: 1 });
+      clock.set('2026-11-22T23:00:00.000Z');
+      expect(await counted()).to.deep.equal({ expired: 1, '7': 2, '30': 1, more: 4, never: 1 });
+    });
   });
 });

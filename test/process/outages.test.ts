@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import pg from 'pg';
 import { mountDisk } from '../support/commands.ts';
-import { startCoreHere, withKey } from '../support/core.ts';
+import { spawnCore, startCoreHere, withKey } from '../support/core.ts';
 import { freshDatabase, holdWriteLock } from '../support/databases.ts';
 import { ask, readCode } from '../support/http.ts';
 import { startFront } from '../support/proxies.ts';
-import { openDirect, placeCall, somePhone } from '../support/tenants.ts';
+import { onDemand, openDirect, placeCall, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 /**
@@ -70,20 +70,30 @@ describe('while the database is unavailable', () => {
     expect(await findBrokenPromises(database, answers)).to.deep.equal([]);
   });
 
-  it("a core on SQLite returns 503 only for calls that it hasn't placed and 202 only for calls that it has, no matter who holds the lock", async () => {
-    const database = await freshDatabase('sqlite');
-    const core = await startCoreHere(database);
-    const { tenants, key } = await withKey(database, core);
-    const placing = startPlacing(core.url, tenants.campaign.id, key);
-    await placing.untilThereAre(202, 100);
-    const release = await holdWriteLock(database);
-    await placing.untilThereAre(503, 32);
-    await release();
-    await placing.untilThereAre(202, 200);
-    const answers = await placing.stop();
-    await core.close();
-    expect(await findBrokenPromises(database, answers)).to.deep.equal([]);
-  });
+  for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
+    it(`a core on SQLite whose lock another process holds returns 503 only for calls that it hasn't placed, and loses none that it has when it's stopped with ${signal}`, async () => {
+      const database = await freshDatabase('sqlite');
+      const core = await spawnCore(database);
+      const { tenants, key, keyId, cookie } = await withKey(database, core);
+      const placing = startPlacing(core.url, tenants.campaign.id, key);
+      await placing.untilThereAre(202, 100);
+      const release = await holdWriteLock(database);
+      const refused = await placeCall(core.url, tenants.campaign.id, key, { requestId: 'locked', contact: { phone: somePhone() } });
+      expect([refused.status, refused.headers['retry-after']]).to.deep.equal([503, '2']);
+      const cancelled = await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/locked`, { key });
+      expect(cancelled.status).to.equal(503);
+      await placing.untilThereAre(503, 32);
+      expect((await ask('GET', `${core.managementUrl}/readyz`)).status).to.equal(503);
+      await release();
+      await placing.untilThereAre(202, 200);
+      expect((await ask('GET', `${core.managementUrl}/readyz`)).status).to.equal(200);
+      const answers = await placing.stop();
+      expect((await ask('DELETE', `${core.url}/console/api-keys/${keyId}`, { cookie })).status).to.equal(204);
+      expect((await placeCall(core.url, tenants.campaign.id, key)).status).to.equal(401);
+      await core.stop(signal);
+      expect(await findBrokenPromises(database, answers)).to.deep.equal([]);
+    });
+  }
 
   it('a core on PostgreSQL returns 503 instead of an outdated success, and recovers without a restart', async () => {
     const database = await freshDatabase('postgres');

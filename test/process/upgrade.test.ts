@@ -1,11 +1,9 @@
 import { expect } from 'chai';
 import { ConfigError } from '../../core/server/start/config.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { onEachDatabase, toUnreleased } from '../support/databases.ts';
+import { onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
 import { createKey, databaseWithTenants, onDemand, openDirect, placeCall, signIn } from '../support/tenants.ts';
-
-const hasMigrated = ({ log }: RunningCore) => log.some(({ msg }) => msg === 'schema migrated');
 
 describe('an upgrade', () => {
   onEachDatabase((kind) => {
@@ -25,21 +23,6 @@ describe('an upgrade', () => {
       ({ keyValue } = await createKey(core.url, cookie));
     });
     afterEach(() => direct.close());
-
-    it('works with two cores that start at the same time on an earlier schema: one migrates it, and both serve requests', async () => {
-      await core.close();
-      await toUnreleased(direct.storage.database);
-      const cores = await Promise.all([startCoreHere(url), startCoreHere(url)]);
-      expect(cores.filter(hasMigrated)).to.have.length(1);
-      const [here, there] = cores;
-      const placed = await placeCall(here.url, campaignId, keyValue);
-      const gone = await ask('DELETE', `${onDemand(there.url, campaignId)}/${textAt(placed, 'contactId')}`, { key: keyValue });
-      expect({ placed: placed.status, gone: gone.status }).to.deep.equal({ placed: 202, gone: 200 });
-      for (const each of cores) {
-        expect((await ask('GET', `${each.managementUrl}/readyz`)).status).to.equal(200);
-        await each.close();
-      }
-    });
 
     it("by a newer core that only adds to the schema keeps a running core working, but doesn't let an older core start", async () => {
       /** Places, cancels and lists. @returns the status of each response */

@@ -3,7 +3,7 @@ import { instant } from '../../core/domain/instant.ts';
 import { type OpenedDatabase, parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { isMigrated, migrate } from '../../core/storage/migrate.ts';
 import { openDatabase } from '../../core/storage/storage.ts';
-import { emptyDatabase, freshDatabase, onEachDatabase, toUnreleased } from '../support/databases.ts';
+import { type DatabaseKind, emptyDatabase, freshDatabase, onEachDatabase, toUnreleased } from '../support/databases.ts';
 import { openDirect } from '../support/tenants.ts';
 
 describe("a database's schema", () => {
@@ -18,13 +18,18 @@ describe("a database's schema", () => {
       for (const database of opened.splice(0)) await database.close();
     });
 
-    it('is created once, even by many processes at the same time', async () => {
-      const url = await emptyDatabase(kind);
-      const databases = await Promise.all(Array.from({ length: 4 }, () => open(url)));
-      const migrated = await Promise.all(databases.map((database) => migrate(database)));
-      expect(migrated.filter((applied) => applied.length > 0)).to.deep.equal([['001-schema']]);
-      expect((await Promise.all(databases.map((database) => migrate(database)))).flat()).to.deep.equal([]);
-    });
+    for (const [what, prepare] of [
+      ['created', async () => emptyDatabase(kind)],
+      ['migrated', createUnreleased],
+    ] as const) {
+      it(`is ${what} once, even by many processes at the same time`, async () => {
+        const url = await prepare(kind);
+        const databases = await Promise.all(Array.from({ length: 4 }, () => open(url)));
+        const migrated = await Promise.all(databases.map((database) => migrate(database)));
+        expect(migrated.filter((applied) => applied.length > 0)).to.deep.equal([['001-schema']]);
+        expect((await Promise.all(databases.map((database) => migrate(database)))).flat()).to.deep.equal([]);
+      });
+    }
 
     it('is refused if a newer release has migrated it, or it is older than the last one before the first release', async () => {
       const database = await open(freshDatabase(kind));
@@ -84,6 +89,14 @@ describe("a database's schema", () => {
     });
   });
 });
+
+/** @returns the DATABASE_URL of a database of the last commit before the first release */
+async function createUnreleased(kind: DatabaseKind): Promise<string> {
+  const url = await freshDatabase(kind);
+  await using direct = await openDirect(url);
+  await toUnreleased(direct.storage.database);
+  return url;
+}
 
 /** Returns each column, index, trigger and check, in no particular order. */
 async function describeSchema({ kind, query }: OpenedDatabase): Promise<string[]> {

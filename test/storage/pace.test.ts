@@ -13,7 +13,7 @@ import { keepPace, paceClock } from '../../core/storage/dialing/pace.ts';
 import { cancelFound, soon } from '../../core/storage/queue/queue.ts';
 import { fakeClock } from '../support/clock.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { type DirectAccess, databaseWithTenants, insertCalls, openDirect, type Tenants } from '../support/tenants.ts';
+import { type DirectAccess, databaseWithTenants, insertCalls, openDirect, somePhone, type Tenants } from '../support/tenants.ts';
 
 const now = instant(1_795_000_000_000);
 const minute = 60_000;
@@ -312,6 +312,18 @@ describe('a claim', () => {
       for (let at: number = now + 1_000; at < now + 4_000; at += 100)
         for (const claimed of await Promise.all([claim(at), claim(at)])) results.push(...claimed);
       expect(results).to.have.length(7);
+    });
+
+    it('lets two dialers of one database call a number no more often than its contact limit allows', async () => {
+      await setContactLimits(direct.ports, operator, account(), { calls: 2, days: 1, minutesBetween: 0 });
+      // Then, neither of the next two claims waits for a connection, or for the other to store the account's row.
+      await add(['first'], { phone: somePhone() });
+      await Promise.all([claim(now), claim(now)]);
+      const phones = Array.from({ length: 5 }, somePhone);
+      for (const [n, id] of names(40).entries()) await add([id], { phone: phones[n % 5] ?? '' });
+      const claimed = (await Promise.all([claim(now), claim(now)])).flat();
+      const called = Map.groupBy(claimed, ({ phone }) => phone);
+      expect(phones.map((phone) => called.get(phone)?.length)).to.deep.equal(phones.map(() => 2));
     });
 
     it('holds a call over a contact limit until the first moment that the limit allows, over all campaigns and keys', async () => {
