@@ -22,7 +22,7 @@ type Harm = {
 
 const harms: readonly Harm[] = [
   {
-    ...{ name: 'moved', title: 'the SQLite file moved away', inQuick: true, harm: 'mv "$f" "$f.moved"' },
+    ...{ name: 'moved', title: 'the SQLite file moved away', harm: 'mv "$f" "$f.moved"' },
     // SQLite doesn't write a WAL back into a file that was moved. The WAL is left behind, although it belongs to the moved file.
     afterwards: { repair: 'test ! -e "$f-wal" || mv "$f-wal" "$f.moved-wal"', found: '.moved' },
   },
