@@ -2,7 +2,7 @@
 // tag, and the changelog must have its date. Names of parts select them, as .github/workflows/release.yml does on each system.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { hash } from 'node:crypto';
-import { globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { watch } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -82,6 +82,7 @@ const parts: Readonly<Record<string, () => string | Promise<string>>> = {
     const { components }: { components: { name: string; licenses?: unknown[] }[] } = JSON.parse(text);
     const unlicensed = components.filter(({ licenses = [] }) => licenses.length === 0).map(({ name }) => name);
     expect(components.length > 0 && unlicensed.length === 0, `These packages name no license: ${unlicensed}`);
+    mkdirSync(dist, { recursive: true });
     writeFileSync(join(dist, `callkey-${version}.cdx.json`), text);
     return `${components.length} packages, each with a license`;
   },
