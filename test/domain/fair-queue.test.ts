@@ -35,12 +35,6 @@ function createQueue(max: number | (() => number), limits: { inShare?: number; w
 }
 
 describe('a fair queue', () => {
-  it('serves networks in the order in which they arrived', () => {
-    const queue = createQueue(10);
-    for (const network of ['a', 'b', 'c']) expect(queue.add(network)).to.deep.equal([]);
-    expect(queue.takeAll()).to.deep.equal(['a', 'b', 'c']);
-  });
-
   it('serves networks in turn, and the parts of each network in turn', () => {
     const queue = createQueue(10);
     for (const network of ['a/1', 'a/1', 'a/2', 'a/1', 'b/1', 'b/1']) queue.add(network);
@@ -53,13 +47,6 @@ describe('a fair queue', () => {
     expect(queue.add('d')).to.deep.equal(['a/2 full']);
     expect(queue.add('e')).to.deep.equal(['a/2 full']);
     expect(queue.takeAll()).to.deep.equal(['a/1', 'b', 'c', 'd', 'e']);
-  });
-
-  it('rejects the newest attempt if all networks have the same number of waiting attempts', () => {
-    const queue = createQueue(2);
-    for (const network of ['a', 'b']) queue.add(network);
-    expect(queue.add('c')).to.deep.equal(['c full']);
-    expect(queue.takeAll()).to.deep.equal(['a', 'b']);
   });
 
   it('compares networks with paths of different lengths, such as IPv4 and IPv6', () => {

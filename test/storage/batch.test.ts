@@ -6,20 +6,6 @@ import { controlled, rejection, stillClock, turns, useStillClock } from '../supp
 describe('a batch', () => {
   useStillClock();
 
-  it('starts without waiting for a single request', async () => {
-    const { ask, runs } = controlled();
-    void ask(1);
-    await turns();
-    expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[1]]);
-  });
-
-  it('includes every request that arrives in one turn of the event loop', async () => {
-    const { ask, runs } = controlled();
-    for (const n of [1, 2, 3]) void ask(n);
-    await turns();
-    expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[1, 2, 3]]);
-  });
-
   it('includes every request that arrived during the previous batch, up to its size', async () => {
     const { ask, runs, finish } = controlled();
     const first = ask(1);

@@ -162,17 +162,10 @@ describe('signing in with the provider', () => {
       expect(results.toSorted()).to.deep.equal(['done', 'failed']);
     });
 
-    for (const email of ['ADA@Example.COM', ' ada@example.com ']) {
-      it(`finds the user of ${JSON.stringify(email)}`, async () => {
-        at.harness.provider.person = { ...ada, email };
-        expect(await signInWithProvider(at.harness)).to.equal('done');
-      });
-    }
-
-    it('finds a user by an address in another Unicode form', async () => {
+    it('finds a user by an address in capitals and another Unicode form', async () => {
       const input = { email: 'jos\u00e9@example.com', name: 'Jos\u00e9', userType: 'staff', accountId: null, partnerId: null } as const;
       await createUser(at.harness.direct.ports, operator, input, password);
-      at.harness.provider.person = { subject: 'jos\u00e9-there', email: 'JOSE\u0301@example.com', isVerified: true };
+      at.harness.provider.person = { subject: 'jos\u00e9-there', email: 'JOSE\u0301@Example.COM', isVerified: true };
       const browser = new TestBrowser();
       expect(await signInWithProvider(at.harness, browser)).to.equal('done');
       expect(await emailIn(browser)).to.equal(input.email);

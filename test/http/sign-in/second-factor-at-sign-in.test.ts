@@ -1,10 +1,7 @@
 import { expect } from 'chai';
 import { consoleRoutes } from '#contract/routes.ts';
-import { operator } from '../../../core/domain/audit/audit.ts';
-import { resetPassword } from '../../../core/domain/directory/users.ts';
 import { ask, readCookies } from '../../support/http.ts';
 import { secondFactorSuite } from '../../support/session-suite.ts';
-import { password } from '../../support/tenants.ts';
 
 describe('a second factor', () => {
   const at = secondFactorSuite();
@@ -48,27 +45,6 @@ describe('a second factor', () => {
       expect((await enterCode(inTime, app.code())).status).to.equal(201);
       at.clock.advance({ milliseconds: 1 });
       expect((await enterCode(late, app.code(1))).status).to.equal(401);
-    });
-
-    it('starts a session with a new ID when it is entered, so that an ID from before the sign-in is useless', async () => {
-      const { email, app, cookie: theirs } = await newUser();
-      const attackers = await halfOpen(email);
-      const entered = await enterCode(attackers, app.code());
-      expect(await readStatus(attackers)).to.equal(401);
-      expect(await readStatus(readCookies(entered))).to.equal(200);
-      expect(await readStatus(theirs), 'the user’s own session').to.equal(200);
-    });
-
-    it('is no longer accepted if the password changes or the user is disabled', async () => {
-      const { email, app, id } = await newUser();
-      const cookie = await halfOpen(email);
-      const user = (await at.direct.ports.stores.users.findByEmail(email))?.user;
-      if (!user) throw new Error("The user doesn't exist.");
-      await resetPassword(at.direct.ports, operator, user, password);
-      expect((await enterCode(cookie, app.code())).status).to.equal(401);
-      const again = await halfOpen(email);
-      await tables().write('users').where({ id }).update({ disabled_at: at.clock.now() });
-      expect((await enterCode(again, app.code())).status).to.equal(401);
     });
 
     it('is recorded in the activity, whether or not the code was valid', async () => {

@@ -6,7 +6,6 @@ import { expect } from 'chai';
 import { sessionSchema, tenancyHeader } from '#contract/console/session.ts';
 import { operator } from '../../../core/domain/audit/audit.ts';
 import { changeUser, createUser, deleteUser } from '../../../core/domain/directory/users.ts';
-import { sweepSessions } from '../../../core/domain/sign-in/sessions.ts';
 import { version } from '../../../core/program.ts';
 import { onEachDatabase } from '../../support/databases.ts';
 import { ask, readCode, readCookies, readSetCookies } from '../../support/http.ts';
@@ -51,10 +50,6 @@ describe('sessions', () => {
         }
       });
 
-      it('ignores the case of the email address', async () => {
-        expect((await tryPassword(' ADA@Example.com ', password)).status).to.equal(201);
-      });
-
       it('sets a signed, HttpOnly, SameSite=Strict cookie', async () => {
         const [cookie = '', signature = ''] = readSetCookies(await tryPassword('ada@example.com', password));
         for (const attribute of ['httponly', 'samesite=strict', 'path=/']) expect(`${cookie}; `.toLowerCase()).to.contain(`${attribute}; `);
@@ -96,16 +91,12 @@ describe('sessions', () => {
         expect(rows).not.to.contain(id);
       });
 
-      for (const [what, body] of [
-        ['a missing password', { email: 'ada@example.com' }],
-        ["a password that isn't text", { email: 'ada@example.com', password: 1 }],
-        ['an unknown field', { email: 'ada@example.com', password, remember: true }],
-      ] as const) {
-        it(`returns 422 for ${what}`, async () => {
-          const answer = await ask('POST', `${at.core.url}/console/session`, { body });
-          expect([answer.status, readCode(answer)]).to.deep.equal([422, 'invalid']);
+      it('returns 422 for an unknown field', async () => {
+        const answer = await ask('POST', `${at.core.url}/console/session`, {
+          body: { email: 'ada@example.com', password, remember: true },
         });
-      }
+        expect([answer.status, readCode(answer)]).to.deep.equal([422, 'invalid']);
+      });
 
       it('accepts a one-time password in capitals and with spaces around it, but a chosen one only as it is', async () => {
         const { direct } = at;
@@ -118,15 +109,6 @@ describe('sessions', () => {
         await direct.storage.database.write('users').where({ email: input.email }).update({ password_expires_at: null });
         expect((await tryPassword(input.email, typed)).status).to.equal(401);
         expect((await tryPassword(input.email, once ?? '')).status).to.equal(201);
-      });
-
-      it('is refused with an expired one-time password', async () => {
-        const input = { email: 'new@example.com', name: 'New', userType: 'staff', accountId: null, partnerId: null } as const;
-        const { password: once } = await createUser(at.direct.ports, operator, input, null);
-        const fresh = await tryPassword('new@example.com', once ?? '');
-        expect(fresh.json).to.include({ passwordChangeDue: true });
-        at.clock.advance({ days: 7, seconds: 1 });
-        expect((await tryPassword('new@example.com', once ?? '')).status).to.equal(401);
       });
     });
 
@@ -148,6 +130,8 @@ describe('sessions', () => {
         expect([answer.status, answer.text]).to.deep.equal([204, '']);
         expect(readSetCookies(answer).join()).to.match(/callkey_session_\w{8}=; .*expires=Thu, 01 Jan 1970/i);
         expect((await session(cookie)).status).to.equal(401);
+        const event = at.direct.storage.database.read('audit_events').where({ action: 'session.ended' });
+        expect(await event.pluck('actor_id')).to.include(at.tenants.users.account.id);
       });
 
       it('after the user is deleted', async () => {
@@ -227,42 +211,6 @@ describe('sessions', () => {
         expect(await slowly('/console/api-keys', cookie, body, demote, header)).to.match(/^HTTP\/1\.1 401 /);
         expect(await madeIn()).to.deep.equal([]);
       });
-    });
-
-    // Times are compared in the core.
-    if (kind === 'sqlite')
-      describe('if the clock is set back', () => {
-        it('stay ended when the clock has caught up', async () => {
-          at.clock.advance({ days: 400 });
-          const cookie = await signIn(at.core.url, 'ada@example.com');
-          at.clock.advance({ days: -400 });
-          await sweepSessions(at.direct.ports);
-          at.clock.advance({ days: 400 });
-          expect((await session(cookie)).status).to.equal(401);
-        });
-
-        it('continue if they were just seen and the clock changed by only a few minutes', async () => {
-          at.clock.advance({ minutes: 5 });
-          const cookie = await signIn(at.core.url, 'ada@example.com');
-          at.clock.advance({ minutes: -5 });
-          expect((await session(cookie)).status).to.equal(200);
-          const [latest]: { last_seen_at: number }[] = await at.direct.storage.database
-            .read('sessions')
-            .orderBy('started_at', 'desc')
-            .limit(1);
-          expect(latest?.last_seen_at).to.equal(at.clock.now());
-        });
-      });
-
-    it('record an audit event for each change', async () => {
-      const cookie = await signIn(at.core.url, 'stan@example.com');
-      await ask('DELETE', `${at.core.url}/console/session`, { cookie });
-      const events: { action: string; address: string; account_id: string | null }[] = await at.direct.storage.database
-        .read('audit_events')
-        .where({ actor_id: at.tenants.users.staff.id });
-      for (const action of ['session.started', 'session.ended']) {
-        expect(events.map((event) => event.action)).to.include(action);
-      }
     });
   });
 });

@@ -68,11 +68,17 @@ describe('a proof', () => {
             change: ({ cookie, app }) => send('DELETE', '/console/second-factor', cookie, { code: app?.code() }),
           },
         ],
-        ['by a reset password', { change: ({ user }) => resetPassword(ports, operator, user, password) }],
+        ['by a reset password', { hasFactor: true, change: ({ user }) => resetPassword(ports, operator, user, password) }],
         ['by a reset second factor', { hasFactor: true, change: ({ user }) => resetSecondFactor(ports, operator, user) }],
         ['by a link', { change: ({ user }) => link(user) }],
         ['by the end of a link', { change: ({ user }) => link(user).then(() => unlinkUser(ports, operator, user)) }],
-        ['by disabling', { change: ({ user }) => disableUser(ports, operator, user).then(() => enableUser(ports, operator, user)) }],
+        [
+          'by disabling',
+          {
+            hasFactor: true,
+            change: ({ user }) => disableUser(ports, operator, user).then(() => enableUser(ports, operator, user)),
+          },
+        ],
         ['by a move', { change: ({ user }) => changeUser(ports, operator, user, { ...place, partnerId: harness.tenants.partner.id }) }],
         [
           'by the end of all their sessions',
