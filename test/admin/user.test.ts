@@ -7,26 +7,12 @@ import { ask } from '../support/http.ts';
 import { createKey, openDirect, placeCall, signIn, signInFirst } from '../support/tenants.ts';
 
 describeAdmin('admin user', ({ admin, json, database }) => {
-  it('creates a one-time password that works for signing in, if no password is given', async () => {
-    const core = await startCoreHere(database());
-    const { password: made } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
-    const cookie = await signIn(core.url, 'stan@example.com', made);
-    await core.close();
-    expect(cookie).to.contain('callkey_session_');
-  });
-
-  it('creates partner users, with or without an account, and explains what is wrong with invalid combinations', async () => {
+  it('creates a partner user with an account, and explains what is wrong with an invalid combination', async () => {
     const { partner } = await json('partner', 'add', 'One');
-    const { partner: other } = await json('partner', 'add', 'Other');
     const { account } = await json('account', 'add', 'A', '--partner', partner.id);
     const add = (...more: string[]) => admin(['user', 'add', 'x@example.com', '--name', 'X', ...more]);
     for (const [args, complaint] of [
       [['--type', 'account'], 'needs an account'],
-      [['--type', 'account', '--account', account.id, '--partner', partner.id], "can't have a partner"],
-      [['--type', 'account', '--account', 'none'], "The account none doesn't exist"],
-      [['--type', 'partner'], 'needs a partner'],
-      [['--type', 'partner', '--partner', other.id, '--account', account.id], "doesn't belong to that partner"],
-      [['--type', 'staff', '--account', account.id], "can't have an account or a partner"],
       [['--type', 'boss'], 'Allowed choices are account, partner, staff'],
     ] as const) {
       const { code, stderr } = await add(...args);
@@ -101,13 +87,7 @@ describeAdmin('admin user', ({ admin, json, database }) => {
     const cookie = await signInFirst(core.url, 'pat@example.com', pat.password);
     expect((await ask('GET', `${core.url}/console/api-keys`, { cookie })).json).to.include({ total: 1 });
     await core.close();
-    for (const args of [
-      ['--account', 'none'],
-      ['--partner', one, '--account', to],
-      ['--type', 'staff', '--account', to],
-    ]) {
-      expect((await admin(['user', 'move', 'ada@example.com', ...args])).code, args.join(' ')).to.equal(2);
-    }
+    expect((await admin(['user', 'move', 'ada@example.com', '--type', 'staff', '--account', to])).code).to.equal(2);
   });
 
   it('disables and enables a user, but not twice in a row, and records who ran the command', async () => {
@@ -128,24 +108,16 @@ describeAdmin('admin user', ({ admin, json, database }) => {
     ]);
   });
 
-  it('refuses a password that is too short', async () => {
-    const { code, stderr } = await admin(['user', 'add', 'x@example.com', '--name', 'X', '--type', 'staff', '--password-stdin'], 'short\n');
-    expect(code).to.equal(2);
-    expect(stderr).to.include('at least 8 characters');
-    expect(stderr).not.to.contain('short');
-  });
-
-  it('refuses a common password for a new user and in a reset', async () => {
+  it("refuses a short password for a new user and a common one in a reset, and doesn't print them", async () => {
     await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
-    for (const command of [
-      ['add', 'x@example.com', '--name', 'X', '--type', 'staff'],
-      ['password', 'stan@example.com'],
-    ]) {
-      const { code, stderr } = await admin(['user', ...command, '--password-stdin'], 'password1\n');
-      expect([code, stderr]).to.deep.equal([
-        2,
-        'error: The password must not be a common one or a simple pattern, because attackers try these first.\n',
-      ]);
+    for (const [command, password, complaint] of [
+      [['add', 'x@example.com', '--name', 'X', '--type', 'staff'], 'qz7', 'at least 8 characters'],
+      [['password', 'stan@example.com'], 'password1', 'The password must not be a common one or a simple pattern'],
+    ] as const) {
+      const { code, stderr } = await admin(['user', ...command, '--password-stdin'], `${password}\n`);
+      expect(code, stderr).to.equal(2);
+      expect(stderr).to.include(complaint);
+      expect(stderr).not.to.contain(password);
     }
   });
 

@@ -22,13 +22,6 @@ describe('second-factor codes', () => {
     } = at;
 
     describe('from the app', () => {
-      it('work once', async () => {
-        const { email, app } = await newUser();
-        const code = app.code();
-        expect((await signInWith(email, code)).status).to.equal(201);
-        expect((await signInWith(email, code)).status).to.equal(401);
-      });
-
       it('work only once, even if two cores receive them at the same time', async () => {
         const { email, app } = await newUser();
         const other = await startAnother();
@@ -135,20 +128,16 @@ describe('second-factor codes', () => {
       it('are limited to a hundred per day for all browsers of the user together, and others use up only twenty of them', async () => {
         const { email, app } = await newUser();
         const devices: string[] = [];
-        for (let n = 0; n < 5; n++) {
+        for (let n = 0; n < 3; n++) {
           at.clock.advance({ seconds: 60 });
           devices.push(toDevice(readCookies(await signInWith(email, app.code()))));
         }
-        const statuses: number[] = [];
-        for (let n = 0; n < 20; n++) statuses.push((await signInWith(email, '000000')).status);
+        for (let n = 0; n < 20; n++) expect((await signInWith(email, '000000')).status).to.equal(401);
         expect((await signInWith(email, '000000')).status).to.equal(429);
-        for (const device of devices) {
-          for (let n = 0; n < 20; n++) {
-            if (n % 5 === 0) at.clock.advance({ minutes: 15 });
-            statuses.push((await signInOn(device, email, '000000')).status);
-          }
-        }
-        expect(statuses).to.deep.equal([...Array.from({ length: 100 }, () => 401), ...Array.from({ length: 20 }, () => 429)]);
+        await tables().write('sign_in_attempts').where('key', 'like', 'codes:%').where({ attempts: 20 }).update({ attempts: 98 });
+        const statuses: number[] = [];
+        for (const device of devices) statuses.push((await signInOn(device, email, '000000')).status);
+        expect(statuses).to.deep.equal([401, 401, 429]);
       });
 
       it('are throttled after ten attempts, even with the correct password each time', async () => {
