@@ -5,7 +5,6 @@ import { sessionSchema } from '#contract/console/session.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createCampaign } from '../../core/domain/directory/directory.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
-import { instant } from '../../core/domain/instant.ts';
 import { openCore, type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
@@ -111,6 +110,8 @@ describe('the directory', () => {
         (await ask('GET', at(`directory/campaigns?account=${accountId}`), as('stan'))).json,
       );
       expect(campaigns.map(({ name, account }) => [name, account.name])).to.deep.equal([['Recalls 2027', 'Yellow Clinic']]);
+      const { accounts } = directoryAccountsSchema.parse((await ask('GET', at(`directory/accounts?search=${accountId}`), as('stan'))).json);
+      expect(accounts.map(({ campaigns }) => campaigns)).to.deep.equal([1]);
 
       const { events } = activitySchema.parse((await ask('GET', at('activity'), as('pat'))).json);
       expect(events.slice(0, 4).map(({ action, subject, actor, detail }) => [action, subject.name, actor?.name, detail])).to.deep.equal([
@@ -205,41 +206,6 @@ describe('the directory', () => {
         );
       }
       expect((await change('"agent":"nora"')).status).to.equal(200);
-    });
-
-    it('can be searched by name, ignoring case and accents, and by ID', async () => {
-      const search = async (text: string) => {
-        const { json } = await ask('GET', at(`directory/accounts?search=${encodeURIComponent(text)}`), as('stan'));
-        return directoryAccountsSchema.parse(json).accounts.map(({ name }) => name);
-      };
-      expect(await search('GREEN cliníc')).to.deep.equal(['Green Clinic']);
-      expect(await search(harness.tenants.otherAccount.id)).to.deep.equal(['Red Garage']);
-      expect(await search('none of them')).to.deep.equal([]);
-    });
-
-    it('is paged with each entry exactly once, even if many entries have the same name', async () => {
-      const { otherAccount } = harness.tenants;
-      const rows = Array.from({ length: 1_001 }, (_, n) => ({
-        ...{ id: `many-${String(n).padStart(4, '0')}`, name: n % 2 === 0 ? 'Same' : `Other ${n}` },
-        ...{ account_id: otherAccount.id, created_at: instant(1) },
-      }));
-      const { write } = harness.direct.storage.database;
-      for (let start = 0; start < rows.length; start += 100) await write('campaigns').insert(rows.slice(start, start + 100));
-      const seen: string[] = [];
-      let cursor: string | null = '';
-      let pages = 0;
-      while (cursor !== null) {
-        const { json } = await ask('GET', at(`directory/campaigns?account=${otherAccount.id}&cursor=${cursor}`), as('stan'));
-        const page = directoryCampaignsSchema.parse(json);
-        seen.push(...page.campaigns.map(({ id }) => id));
-        cursor = page.nextCursor;
-        pages += 1;
-      }
-      expect({ pages, seen: seen.length, distinct: new Set(seen).size }).to.deep.equal({ pages: 3, seen: 1_002, distinct: 1_002 });
-      const { accounts } = directoryAccountsSchema.parse(
-        (await ask('GET', at(`directory/accounts?search=${otherAccount.id}`), as('stan'))).json,
-      );
-      expect(accounts[0]?.campaigns).to.equal(1_002);
     });
   });
 });
