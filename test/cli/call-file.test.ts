@@ -39,17 +39,6 @@ describe('reading a call file', () => {
     ]);
   });
 
-  for (const [what, lineEnd] of [
-    ['LF', '\n'],
-    ['CR', '\r'],
-  ] as const) {
-    it(`numbers CSV lines correctly after a cell with several lines, with ${what}`, async () => {
-      const text = ['phone,var.note', `${phone},"one${lineEnd}two${lineEnd}three"`, '12,x'].join(lineEnd);
-      const { good, bad: wrong } = await readCalls(text);
-      expect({ good: good[0]?.line, wrong: wrong[0]?.line }).to.deep.equal({ good: 2, wrong: 5 });
-    });
-  }
-
   it('reads files longer than one chunk, with letters and quotes split between chunks', async () => {
     const name = (n: number) => `Zoë "${'é'.repeat(n % 7)}" ${n}`;
     const numbers = Array.from({ length: 5_000 }, (_, n) => n);

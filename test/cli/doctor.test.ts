@@ -3,12 +3,9 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
-import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { CliHome } from '../support/cli.ts';
-import { startCoreHere } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { sharedIntegrator } from '../support/integrator.ts';
-import { skip } from '../support/suites.ts';
 
 describe('callkey doctor', () => {
   const its = sharedIntegrator();
@@ -90,15 +87,6 @@ describe('callkey doctor', () => {
     );
   });
 
-  it('reports an untrusted certificate', async function () {
-    if (!hasOpenssl) skip(this, "openssl isn't installed");
-    const secure = await startCoreHere(its.database, { environment: { ...selfSignedCertificate() } });
-    const { code, failed, checks } = await examine([], { CALLKEY_SERVER: secure.url });
-    await secure.close();
-    expect([code, failed]).to.deep.equal([1, ['server']]);
-    expect(checks.get('server')).to.contain('NODE_EXTRA_CA_CERTS');
-  });
-
   describe('the check for a newer version', () => {
     /** Returns a fake npm that returns a version and records that it ran. */
     const withNpm = (environment: Record<string, string> = {}, published = '99.0.0') => {
@@ -178,11 +166,6 @@ describe("a command's campaign", () => {
     await home.run(['campaign', 'alias', 'reminders', id]);
     expect(await wouldCall(home, [`${id}\r`])).to.equal(id);
     for (const text of [`reminders\r`, `${id}\r\n`]) expect(await wouldCall(home, [], { CALLKEY_CAMPAIGN: text })).to.equal(id);
-  });
-
-  it("isn't optional", async () => {
-    const home = new CliHome();
-    expect(await wouldCall(home, [])).to.equal(2);
   });
 
   it("can't have an alias that looks like an ID or an option", async () => {

@@ -148,7 +148,7 @@ describe("a profile's key", () => {
     const path = join(freshDirectory(), 'key');
     writeFileSync(path, `\n${keyValue} \n`);
     const overrides = ', which overrides any stored key';
-    expect(await readEnvironmentKey({ CALLKEY_API_KEY: '', CALLKEY_API_KEY_FILE: path })).to.deep.equal({
+    expect(await readKey(stored, { CALLKEY_API_KEY: '', CALLKEY_API_KEY_FILE: path }, folders)).to.deep.equal({
       ...{ keyValue, where: `in the file ${path} (CALLKEY_API_KEY_FILE)${overrides}`, variable: 'CALLKEY_API_KEY_FILE' },
     });
     expect(await readEnvironmentKey({ CALLKEY_API_KEY: keyValue })).to.deep.equal({

@@ -86,12 +86,9 @@ describe('the published package', () => {
       .that.includes({ status: 2, stderr: 'callkey needs Node.js 22.19 or later; this is 22.18.0.\n', stdout: '' });
   });
 
-  it('includes its manual page', () => {
+  it('includes its manual page, its README and the licenses of bundled packages', () => {
     expect(packageJson().man).to.deep.equal(['man/callkey.1']);
     expect(readFileSync(join(folder, 'man', 'callkey.1'), 'utf8')).to.match(/^\.TH CALLKEY 1/);
-  });
-
-  it('includes its README and the licenses of bundled packages', () => {
     expect(readFileSync(join(folder, 'README.md'), 'utf8')).to.contain('callkey key set');
     const licences = readFileSync(join(folder, 'THIRD-PARTY-LICENSES.txt'), 'utf8');
     for (const name of ['commander', 'libphonenumber-js', 'luxon', 'undici', 'zod']) expect(licences).to.contain(`${name}\n\n`);

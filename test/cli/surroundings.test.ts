@@ -21,24 +21,6 @@ describe('callkey in its environment', () => {
     expect(its.network.seen[0]?.headers['user-agent']).to.match(/^callkey\/\d+\.\d+\.\d+ node\/\d+\.\d+\.\d+/);
   });
 
-  describe('a key file', () => {
-    const withKeyFile = (path: string, more: Record<string, string> = {}) => ({
-      environment: { CALLKEY_API_KEY: '', CALLKEY_API_KEY_FILE: path, ...more },
-    });
-    const keyFile = (text: string, name = 'secret') => {
-      const path = join(its.home.directory, name);
-      writeFileSync(path, text);
-      return path;
-    };
-
-    it('provides the key', async () => {
-      const path = keyFile(`${its.key}\n`);
-      expect((await its.home.run(placeArgs(somePhone()), withKeyFile(path))).code).to.equal(0);
-      const { stdout } = await its.home.run(['key', 'status'], withKeyFile(path));
-      expect(stdout).to.contain(`Key: in the file ${path}`).and.not.contain(its.key);
-    });
-  });
-
   describe('a read-only home folder', () => {
     /** No one can create a folder there, not even root. */
     const readOnly = { HOME: '/dev/null' };

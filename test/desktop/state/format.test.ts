@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { DateTime } from 'luxon';
-import { counted, formatCount } from '#contract/text/count.ts';
+import { counted } from '#contract/text/count.ts';
 import {
   formatAge,
   formatDay,
@@ -93,10 +93,6 @@ describe('formatting a time', () => {
 });
 
 describe('a count', () => {
-  it('has thousands separators', () => {
-    expect(formatCount(1_201)).to.equal('1,201');
-  });
-
   it('has a singular noun only if the count is one', () => {
     expect([0, 1, 2].map((count) => counted(count, 'key'))).to.deep.equal(['0 keys', '1 key', '2 keys']);
     expect(counted(2, 'match', 'matches')).to.equal('2 matches');
