@@ -1,4 +1,6 @@
+import { mock } from 'node:test';
 import { expect } from 'chai';
+import { hasOwnZone, ownZone, readClock } from '../../../desktop/renderer/state/clock.ts';
 import { parseDay, parseTime, today } from '../../../desktop/renderer/state/days.ts';
 
 describe('a typed day', () => {
@@ -43,4 +45,26 @@ describe('a typed time of day', () => {
     const times = ['09:00', '09:30', '09:30', '09:30', '21:00', '00:00', '24:00', null, null, null, null];
     expect(typed.map(parseTime)).to.deep.equal(times);
   });
+});
+
+describe("the computer's time zone", () => {
+  before(() => Object.assign(globalThis, { window: { callkey: { readClockLead: async () => null } } }));
+  after(() => {
+    Reflect.deleteProperty(globalThis, 'window');
+  });
+  afterEach(() => mock.restoreAll());
+
+  for (const [reported, shown, isKnown] of [
+    ['Asia/Tokyo', 'Asia/Tokyo', true],
+    ['Etc/Unknown', 'UTC', false],
+    ['Mars/Olympus_Mons', 'UTC', false],
+    [undefined, 'UTC', false],
+  ] as const) {
+    it(`is ${shown} if the computer reports ${reported}`, () => {
+      mock.method(Intl.DateTimeFormat.prototype, 'resolvedOptions', () => ({ timeZone: reported }));
+      readClock();
+      mock.restoreAll();
+      expect([ownZone.value, hasOwnZone.value]).to.deep.equal([shown, isKnown]);
+    });
+  }
 });

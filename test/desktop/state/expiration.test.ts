@@ -51,15 +51,9 @@ describe('the expiration form', () => {
     });
   }
 
-  for (const date of ['2026-11-21', '2031-11-21', '0202-01-01']) {
+  for (const date of ['2026-11-21', '0202-01-01']) {
     it(`refuses ${date}, because it's outside the range`, () => {
       expect(resolveExpiration(draft({ choice: 'custom', date }), now)).to.deep.include({ ok: false, field: 'date' });
-    });
-  }
-
-  for (const date of ['2026-11-22', '2031-11-20']) {
-    it(`accepts ${date}, at the edge of the range`, () => {
-      expect(resolveExpiration(draft({ choice: 'custom', date }), now)).to.deep.include({ ok: true, expiration: { kind: 'custom', date } });
     });
   }
 
@@ -67,7 +61,10 @@ describe('the expiration form', () => {
     const late = DateTime.fromISO('2026-11-21T22:58:30Z');
     const inAuckland = draft({ choice: 'custom', date: '2026-11-22', timeZone: 'Pacific/Auckland' });
     expect(resolveExpiration(inAuckland, late)).to.deep.include({ ok: false, field: 'date' });
-    expect(resolveExpiration({ ...inAuckland, timeZone: 'Europe/Berlin' }, late)).to.have.property('ok', true);
+    expect(resolveExpiration({ ...inAuckland, timeZone: 'Europe/Berlin' }, late)).to.deep.include({
+      ok: true,
+      expiration: { kind: 'custom', date: '2026-11-22' },
+    });
   });
 
   it('offers every zone once, with UTC near the top', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { requestFunctions, type Send } from '../../../desktop/core-requests.ts';
+import { findFailure, requestFunctions, type Send } from '../../../desktop/core-requests.ts';
 
 const ignore = () => undefined;
 const functions = (send: Send) =>
@@ -34,4 +34,28 @@ describe('a request of the console', () => {
       .to.have.nested.property('failure.detail')
       .that.contains('another recovery code');
   });
+});
+
+describe('a response of a server that isn’t a core', () => {
+  const loginForm = '<!doctype html><form><input name="user"><input type="password" name="pass"></form>';
+  const problem = '{"type":"urn:other#unauthorized","title":"x","status":401,"detail":"x"}';
+  const asksItself = 'A proxy or another kind of server responded (401) and requires its own sign-in.';
+  const strangers: readonly (readonly [name: string, status: number, headers: Record<string, string>, text: string, says: string])[] = [
+    ['a router', 200, { 'content-type': 'text/html' }, '<h1>Router</h1>', 'A web page responded instead of a Callkey server.'],
+    ['a JSON service', 200, { 'content-type': 'application/json' }, '{"password":true,"oidc":null}', 'This isn’t a Callkey server'],
+    ['a login wall', 200, { 'content-type': 'text/html' }, loginForm, 'A sign-in page responded instead of a Callkey server.'],
+    ['a login wall that asks with 401', 401, { 'www-authenticate': 'Basic' }, '', asksItself],
+    ['a problem of another product', 401, { 'content-type': 'application/problem+json' }, problem, asksItself],
+    ['a maintenance page', 503, {}, '<h1>Back soon</h1>', 'The proxy in front of the server returned 503.'],
+    ['a captive portal', 302, { location: 'https://a.example/login?from=secret' }, '', 'The server redirects to https://a.example. If'],
+    ['a website without this path', 404, {}, '<h1>Not found</h1>', 'There’s no Callkey server at this address (404).'],
+    ['a port with TLS', 400, {}, 'The plain HTTP request was sent to HTTPS port', 'This port requires HTTPS.'],
+  ];
+  for (const [name, status, headers, text, says] of strangers) {
+    it(`is recognized as that of ${name}, and the message says what to do`, () => {
+      expect(findFailure({ status, header: (each) => headers[each], text }))
+        .to.have.nested.property('failure.detail')
+        .that.satisfies((detail: string) => detail.startsWith(says));
+    });
+  }
 });

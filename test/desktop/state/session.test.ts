@@ -43,26 +43,25 @@ describe("the page's session", () => {
     expect(describeVersions('0.10.0')).to.equal('App 0.9.0 · Server 0.10.0');
   });
 
-  it('selects the same tenancy when the user signs in again', async () => {
-    state.setSession(view({ tenancy }));
-    bridge({ signIn: async () => done(view()), request: async () => done(view({ tenancy })) });
-    expect((await state.signInAgain('secret')).ok).to.equal(true);
-    expect(state.session.value?.tenancy).to.deep.equal(tenancy);
-  });
-
-  it('selects the same tenancy when the user signs in again with the provider', async () => {
-    state.setSession(view({ tenancy }));
-    bridge({ signInWithProvider: async () => done(view()), request: async () => done(view({ tenancy })) });
-    const input = { server: 'https://calls.example.com', keepSignedIn: null, staysOnPage: true };
-    expect((await state.signInWithProvider(input)).ok).to.equal(true);
-    expect(state.session.value?.tenancy).to.deep.equal(tenancy);
-  });
+  const withProvider = { server: 'https://calls.example.com', keepSignedIn: null, staysOnPage: true };
+  for (const [how, signIn] of [
+    ['', () => state.signInAgain('secret')],
+    [' with the provider', () => state.signInWithProvider(withProvider)],
+  ] as const) {
+    it(`selects the same tenancy when the user signs in again${how}`, async () => {
+      state.setSession(view({ tenancy }));
+      const signedIn = async () => done(view());
+      bridge({ signIn: signedIn, signInWithProvider: signedIn, request: async () => done(view({ tenancy })) });
+      expect((await signIn()).ok).to.equal(true);
+      expect(state.session.value?.tenancy).to.deep.equal(tenancy);
+    });
+  }
 
   it("is another user's if that user signs in again", async () => {
     const other = view({ viewer: { ...view().viewer, id: 'u2' } });
     state.setSession(view({ tenancy }));
     bridge({ signInWithProvider: async () => done(other) });
-    await state.signInWithProvider({ server: 'https://calls.example.com', keepSignedIn: null, staysOnPage: true });
+    await state.signInWithProvider(withProvider);
     expect(state.session.value).to.deep.equal(other);
   });
 
@@ -75,11 +74,22 @@ describe("the page's session", () => {
     expect(state.session.value?.tenancy).to.deep.equal(tenancy);
   });
 
-  it('starts from the stored session', async () => {
-    bridge({ getStartupState: async () => startup(done(view())) });
-    await state.loadStartupState();
-    expect(state.session.value?.viewer.name).to.equal('Sam Staff');
-  });
+  for (const [what, answer, shown] of [
+    ['starts from the stored session', done(view()), { session: view(), trouble: null }],
+    [
+      'shows the sign-in form instead of an error if the stored session has ended',
+      failed({ kind: 'session-ended' }),
+      { session: null, trouble: null },
+    ],
+    ["says why the stored session's core doesn't respond", failed(unreachable), { session: null, trouble: unreachable }],
+  ] as const) {
+    it(what, async () => {
+      bridge({ getStartupState: async () => startup(answer) });
+      await state.loadStartupState();
+      expect({ session: state.session.value, trouble: state.trouble.value }).to.deep.equal(shown);
+      expect(state.startupState.value).not.to.equal(null);
+    });
+  }
 
   it('ignores the stored session after the user has continued to the sign-in form', async () => {
     const answer = Promise.withResolvers<StartupState>();
@@ -89,19 +99,6 @@ describe("the page's session", () => {
     answer.resolve(startup(done(view())));
     await loading;
     expect(state.session.value).to.equal(null);
-  });
-
-  it('shows the sign-in form instead of an error if the stored session has ended', async () => {
-    bridge({ getStartupState: async () => startup(failed({ kind: 'session-ended' })) });
-    await state.loadStartupState();
-    expect(state.trouble.value).to.equal(null);
-    expect(state.startupState.value).not.to.equal(null);
-  });
-
-  it("says why the stored session's core doesn't respond", async () => {
-    bridge({ getStartupState: async () => startup(failed(unreachable)) });
-    await state.loadStartupState();
-    expect(state.trouble.value).to.deep.equal(unreachable);
   });
 
   it('can start, but is not stored, if the settings are unreadable', async () => {
