@@ -1,17 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect } from 'chai';
 import { commands } from '../../desktop/ipc.ts';
 import { screens, shortcutAt, showCommand } from '../../desktop/screens.ts';
 import { electronFile } from '../../scripts/support/electron-runtime.ts';
-import { freshDirectory } from '../support/databases.ts';
-import { consoleArgs, consoleEnvironment, describeDesktop, launchConsole, type RunningConsole, watchOver } from '../support/electron.ts';
+import { consoleArgs, consoleEnvironment, describeDesktop, launchConsole, watchOver } from '../support/electron.ts';
 import { openOnce } from '../support/suites.ts';
 import { until } from '../support/until.ts';
-
-const ended = async (child: ChildProcess) => (child.exitCode === null && child.signalCode === null ? once(child, 'exit') : undefined);
 
 describeDesktop('the window', () => {
   const running = openOnce(() => launchConsole());
@@ -217,69 +212,33 @@ describeDesktop('the window', () => {
       expect(await protection()).to.deep.equal([true, false]);
     });
   });
-});
 
-describeDesktop('a second instance', () => {
-  it('shows the first one’s window, and exits', async () => {
-    const running = await launchConsole();
-    await running.app.evaluate(({ BrowserWindow }) => {
-      const [window] = BrowserWindow.getAllWindows();
-      window?.hide();
-      Object.assign(globalThis, { shown: new Promise<void>((resolve) => window?.once('show', () => resolve())) });
+  describe('when the app is started again', () => {
+    it('is shown, and the second instance exits', async () => {
+      await running.app.evaluate(({ BrowserWindow }) => {
+        const [window] = BrowserWindow.getAllWindows();
+        window?.hide();
+        Object.assign(globalThis, { shown: new Promise<void>((resolve) => window?.once('show', () => resolve())) });
+      });
+      const second = watchOver(
+        spawn(electronFile(), consoleArgs(running.userData), { env: await consoleEnvironment(), stdio: 'ignore', detached: true }),
+      );
+      expect(await once(second, 'exit')).to.deep.equal([0, null]);
+      await running.app.evaluate(() => (globalThis as unknown as { shown: Promise<void> }).shown);
     });
-    const second = watchOver(
-      spawn(electronFile(), consoleArgs(running.userData), { env: await consoleEnvironment(), stdio: 'ignore', detached: true }),
-    );
-    expect(await ended(second)).to.deep.equal([0, null]);
-    await running.app.evaluate(() => (globalThis as unknown as { shown: Promise<void> }).shown);
-    await running.close();
-  });
-});
 
-describeDesktop('the window bounds', () => {
-  const readBounds = ({ app }: RunningConsole) => app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.getBounds());
-
-  it('are restored at the next start', async () => {
-    const first = await launchConsole();
-    const bounds = { x: 120, y: 90, width: 900, height: 640 };
-    await first.app.evaluate(({ BrowserWindow }, bounds) => {
-      const [window] = BrowserWindow.getAllWindows();
-      const resized = new Promise<void>((resolve) => window?.on('resize', () => resolve()));
-      window?.setBounds(bounds);
-      return resized;
-    }, bounds);
-    await first.close();
-    const second = await launchConsole({ userData: first.userData });
-    expect(await readBounds(second)).to.deep.equal(bounds);
-    await second.close();
-  });
-
-  it('are moved onto a screen if the previous screen is gone', async () => {
-    const userData = freshDirectory();
-    const window = { x: 9000, y: 9000, width: 900, height: 640, isMaximized: false };
-    writeFileSync(join(userData, 'settings.json'), JSON.stringify({ window }));
-    const running = await launchConsole({ userData });
-    const area = await running.app.evaluate(({ screen }) => screen.getPrimaryDisplay().workArea);
-    const { x = -1, y = -1, width, height } = (await readBounds(running)) ?? {};
-    expect({ width, height }).to.deep.equal({ width: 900, height: 640 });
-    expect(x).to.be.within(area.x, area.x + area.width - 900);
-    expect(y).to.be.within(area.y, area.y + area.height - 640);
-    await running.close();
-  });
-
-  for (const [problem, damage, content] of [
-    ['are damaged', (path: string) => writeFileSync(path, '{"window":{"x":"left"}'), '{"window":{"x":"left"}'],
-    ["can't be read", (path: string) => mkdirSync(path), null],
-  ] as const)
-    it(`are the default bounds if the settings ${problem}, which are kept under another name`, async () => {
-      const userData = freshDirectory();
-      damage(join(userData, 'settings.json'));
-      const running = await launchConsole({ userData });
-      expect(await readBounds(running)).to.include({ width: 1280, height: 800 });
+    it('has the same bounds as before if it was closed', async () => {
+      const bounds = { x: 120, y: 90, width: 900, height: 640 };
+      await running.app.evaluate(({ BrowserWindow }, bounds) => {
+        const [window] = BrowserWindow.getAllWindows();
+        const resized = new Promise<void>((resolve) => window?.on('resize', () => resolve()));
+        window?.setBounds(bounds);
+        return resized;
+      }, bounds);
       await running.close();
-      const aside = readdirSync(userData).filter((name) => name.startsWith('settings.json.unreadable-'));
-      expect(aside).to.have.length(1);
-      if (content !== null) expect(readFileSync(join(userData, aside[0] ?? ''), 'utf8')).to.equal(content);
-      expect(JSON.parse(readFileSync(join(userData, 'settings.json'), 'utf8')).window).to.include({ width: 1280, height: 800 });
+      const { app, close } = await launchConsole({ userData: running.userData });
+      expect(await app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.getBounds())).to.deep.equal(bounds);
+      await close();
     });
+  });
 });

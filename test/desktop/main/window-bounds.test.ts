@@ -1,5 +1,8 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
-import { boundsOnScreen } from '../../../desktop/main/settings.ts';
+import { boundsOnScreen, SettingsFile } from '../../../desktop/main/settings.ts';
+import { freshDirectory } from '../../support/databases.ts';
 
 const primary = { x: 0, y: 24, width: 1600, height: 1000 };
 const second = { x: 1600, y: 0, width: 1280, height: 1024 };
@@ -38,4 +41,25 @@ describe("a new window's bounds", () => {
     expect(boundsOnScreen(last(0, 24, 3000, 2000), [primary])).to.deep.equal({ x: 0, y: 24, width: 1600, height: 1000 });
     expect(boundsOnScreen(null, [{ x: 0, y: 0, width: 1024, height: 700 }])).to.deep.equal({ width: 1024, height: 700 });
   });
+});
+
+describe('the file with the settings', () => {
+  const damaged = '{"window":{"x":"left"}';
+  for (const [problem, damage] of [
+    ['is damaged', (path: string) => writeFileSync(path, damaged)],
+    ["can't be read", (path: string) => mkdirSync(path)],
+  ] as const)
+    it(`is kept under another name if it ${problem}, and the bounds are the default ones`, async () => {
+      const folder = freshDirectory();
+      const path = join(folder, 'settings.json');
+      damage(path);
+      const settings = new SettingsFile(folder);
+      expect(settings.current.window).to.equal(null);
+      const window = { x: 0, y: 0, width: 900, height: 600, isMaximized: false };
+      await settings.change({ window });
+      expect(JSON.parse(readFileSync(path, 'utf8')).window).to.deep.equal(window);
+      const [aside = '', ...others] = readdirSync(folder).filter((name) => name.startsWith('settings.json.unreadable-'));
+      expect([aside === '', others]).to.deep.equal([false, []]);
+      if (problem === 'is damaged') expect(readFileSync(join(folder, aside), 'utf8')).to.equal(damaged);
+    });
 });
