@@ -4,25 +4,9 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { signInAs } from '../support/console-harness.ts';
 import { openCore } from '../support/core.ts';
-import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
+import { chooseButton, describeDesktop, launchConsole, listQuestions, type RunningConsole } from '../support/electron.ts';
 import { password } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
-
-/** A message box, in which the test chooses a button by its number. */
-type Question = { message: string; detail?: string; buttons?: string[] };
-
-async function answerQuestions({ app }: RunningConsole, button: number): Promise<() => Promise<Question[]>> {
-  await app.evaluate(({ dialog }, response) => {
-    const questions: unknown[] = [];
-    Object.assign(globalThis, { questions });
-    dialog.showMessageBox = async (...args: unknown[]) => {
-      const { message, detail, buttons } = args.at(-1) as Question;
-      questions.push({ message, detail, buttons });
-      return { response, checkboxChecked: false };
-    };
-  }, button);
-  return () => app.evaluate(() => (globalThis as unknown as { questions: Question[] }).questions);
-}
 
 /** Waits until the app has ended and its output has been read. */
 const toEnd = ({ app }: RunningConsole) => once(app.process(), 'close');
@@ -60,16 +44,16 @@ describeDesktop('crash recovery', () => {
     after(() => running.close());
 
     it('says that the page crashed, and reopens it', async () => {
-      const questions = await answerQuestions(running, 0);
+      await chooseButton(running, 'Reopen');
       await crash();
-      expect(await questions()).to.deep.equal([
+      expect(await listQuestions(running)).to.deep.equal([
         { message: 'The window has stopped working.', detail: 'You’re still signed in.', buttons: ['Reopen', 'Quit'] },
       ]);
       expect(await inPage('callkey.getStartupState().then(({ session }) => session)')).to.equal(null);
     });
 
     it('asks again if the page crashes while reopening', async () => {
-      const questions = await answerQuestions(running, 0);
+      await chooseButton(running, 'Reopen');
       await running.app.evaluate(({ BrowserWindow }) => {
         Object.assign(globalThis, { isReopened: false });
         const contents = BrowserWindow.getAllWindows()[0]?.webContents;
@@ -82,8 +66,19 @@ describeDesktop('crash recovery', () => {
         setImmediate(() => contents?.forcefullyCrashRenderer());
       });
       await reopened();
-      const messages = (await questions()).map(({ message }) => message);
+      const messages = (await listQuestions(running)).map(({ message }) => message);
       expect(messages).to.deep.equal(['The window has stopped working.', 'The window has stopped working.']);
+    });
+
+    it('reopens an unresponsive page if the user chooses to', async () => {
+      await watchReopening();
+      await chooseButton(running, 'Reopen');
+      await running.app.evaluate(({ BrowserWindow }) => {
+        setImmediate(() => BrowserWindow.getAllWindows()[0]?.emit('unresponsive'));
+      });
+      await reopened();
+      const messages = (await listQuestions(running)).map(({ message }) => message);
+      expect(messages).to.deep.equal(['The window isn’t responding.', 'The window has stopped working.']);
     });
 
     it('asks about an unresponsive page, and withdraws the question when the page responds again', async () => {
@@ -104,23 +99,6 @@ describeDesktop('crash recovery', () => {
       expect(wasTakenBack).to.equal(true);
       expect(await inPage('document.title')).to.equal('Callkey');
     });
-
-    it('reopens an unresponsive page if the user chooses to', async () => {
-      await watchReopening();
-      await running.app.evaluate(({ BrowserWindow, dialog }) => {
-        const asked: string[] = [];
-        Object.assign(globalThis, { asked });
-        dialog.showMessageBox = async (...args: unknown[]) => {
-          const { message, buttons } = args.at(-1) as { message: string; buttons: string[] };
-          asked.push(message);
-          return { response: buttons.indexOf('Reopen'), checkboxChecked: false };
-        };
-        setImmediate(() => BrowserWindow.getAllWindows()[0]?.emit('unresponsive'));
-      });
-      await reopened();
-      const messages = await running.app.evaluate((): unknown => Reflect.get(globalThis, 'asked'));
-      expect(messages).to.deep.equal(['The window isn’t responding.', 'The window has stopped working.']);
-    });
   });
 
   const fail = () =>
@@ -139,7 +117,7 @@ describeDesktop('crash recovery', () => {
     it('lets the window close after a crash lost a key value, even if creating the next key failed', async () => {
       const harness = await openCore();
       const { core, tenants } = harness;
-      await answerQuestions(running, 0);
+      await chooseButton(running, 'Reopen');
       const input = { server: core.url, email: tenants.users.account.email, password, keepSignedIn: false };
       // While the page starts, it cancels sign-ins, so this waits for its form.
       await running.page.getByLabel('Email').waitFor();
@@ -170,10 +148,9 @@ describeDesktop('crash recovery', () => {
       await ended;
 
       running = await launchConsole({ userData: running.userData, env: { CHOSEN_BUTTON: 'Show' } });
-      const asked = (): Promise<Question[]> => running.app.evaluate(() => Reflect.get(globalThis, 'questions'));
       // While the app starts, it may lose the promise of an evaluation.
-      await until(async () => (await asked().catch(() => [])).length > 0);
-      const [{ message, detail = '' } = { message: '' }, ...others] = await asked();
+      await until(async () => (await listQuestions(running).catch(() => [])).length > 0);
+      const [{ message, detail = '' } = { message: '' }, ...others] = await listQuestions(running);
       expect([message, others]).to.deep.equal(['Callkey ended unexpectedly.', []]);
       expect(detail).to.match(/^The value of the API key “Cut off” was on screen/);
       expect(readFileSync(settings, 'utf8')).not.to.include('Cut off');
@@ -183,7 +160,7 @@ describeDesktop('crash recovery', () => {
     });
 
     it('says that the main process failed, and restarts', async () => {
-      await answerQuestions(running, 0);
+      await chooseButton(running, 'Restart');
       const end = toEnd(running);
       await fail();
       expect(await end).to.deep.equal([0, null]);
@@ -192,7 +169,7 @@ describeDesktop('crash recovery', () => {
     });
 
     it('quits after the main process failed if the user chooses to', async () => {
-      await answerQuestions(running, 1);
+      await chooseButton(running, 'Quit');
       const end = toEnd(running);
       await fail();
       expect(await end).to.deep.equal([0, null]);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { sharedDesktop, signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core.ts';
-import { chooseCommand, describeDesktop, type RunningConsole } from '../support/electron.ts';
+import { chooseCommand, describeDesktop, listQuestions, type RunningConsole } from '../support/electron.ts';
 import { faultyProxy } from '../support/proxies.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { until } from '../support/until.ts';
@@ -32,7 +32,6 @@ describeDesktop('a link to a screen', () => {
   const toScheme = (link: string) => link.replace(/^https?:/, 'callkey:');
   const openFromSystem = (link: string) =>
     desktop.app.evaluate(({ app }, url) => void app.emit('second-instance', {}, ['callkey-console', '--flag', url], ''), link);
-  const questions = (): Promise<{ message: string }[]> => desktop.app.evaluate(() => Reflect.get(globalThis, 'questions'));
 
   async function paste(link: string): Promise<void> {
     await chooseCommand(desktop, 'palette');
@@ -48,8 +47,8 @@ describeDesktop('a link to a screen', () => {
   it('is contacted only after the user has agreed, if its server is new', async () => {
     const network = await faultyProxy(second.core.url);
     await openFromSystem(toScheme(linkTo(network.url, 'Of the second')));
-    await until(async () => (await questions()).length === 1);
-    expect((await questions())[0]?.message).to.equal(`Connect to ${new URL(network.url).host}?`);
+    await until(async () => (await listQuestions(desktop)).length === 1);
+    expect((await listQuestions(desktop))[0]?.message).to.equal(`Connect to ${new URL(network.url).host}?`);
     await paste(linkTo(network.url, 'Of the second'));
     await desktop.page.getByText('You chose not to connect to this server.').first().waitFor();
     expect(network.seen).to.deep.equal([]);

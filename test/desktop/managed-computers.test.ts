@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { fillInKey, signInAs } from '../support/console-harness.ts';
 import { openCore } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
-import { describeDesktop, launchConsole } from '../support/electron.ts';
+import { describeDesktop, launchConsole, listQuestions } from '../support/electron.ts';
 import { openOnce } from '../support/suites.ts';
 import { enroll, password, signIn } from '../support/tenants.ts';
 import { eventually, until } from '../support/until.ts';
@@ -27,11 +27,11 @@ describeDesktop('the console on a managed computer', () => {
   });
 
   it("opens links to the administrator's server without asking, but asks about others", async () => {
-    const { page, app } = desktop;
+    const { page } = desktop;
     const follow = (server: string) => page.evaluate((link) => window.callkey.readLink(link), `${server}/#/calls`);
     expect((await follow(harness.core.url)).ok).to.equal(true);
     expect((await follow('http://127.0.0.1:1')).ok).to.equal(false);
-    expect(await app.evaluate(() => Reflect.get(globalThis, 'questions').length)).to.equal(1);
+    expect(await listQuestions(desktop)).to.have.length(1);
   });
 
   it('shows the versions of the app and the server', async () => {
@@ -53,7 +53,7 @@ describeDesktop('the console on a managed computer', () => {
       powerMonitor.getSystemIdleTime = () => 300;
     });
     await page.getByRole('alert').getByText('You were signed out because you weren’t using this computer.').waitFor();
-    const told = () => app.evaluate(() => String(Reflect.get(globalThis, 'questions').at(-1).detail));
+    const told = async () => (await listQuestions(desktop)).at(-1)?.detail;
     await eventually(async () => expect(await told()).to.include('The value of the API key “Left alone” was on screen'));
     await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor();
     expect(await page.content()).not.to.include(keyValue);

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { readFiles } from '../support/cli.ts';
 import { openCore } from '../support/core.ts';
-import { freshDirectory } from '../support/databases.ts';
 import {
+  chooseButton,
   describeDesktop,
   type LaunchOptions,
   launchConsole,
@@ -32,51 +32,31 @@ describeDesktop('the console, when it handles secrets,', () => {
   };
   afterEach(() => running.close());
 
-  describe('after signing in without a keyring', () => {
-    let places: string[];
-    let secrets: string[];
-    let persistence: unknown;
-
-    before(async () => {
-      await launch();
-      const answer = await signIn(running, network.url, true);
-      expect(answer.ok).to.equal(true);
-      ({ persistence } = await running.page.evaluate(() => window.callkey.getStartupState()));
-      const more = await running.page.evaluate(async () => [
-        document.cookie,
-        await window.callkey.getStartupState(),
-        await window.callkey.request('listApiKeys', {}),
-        { ...localStorage, ...sessionStorage },
-        await indexedDB.databases(),
-      ]);
-      const cookie = network.seen.at(-1)?.headers.cookie ?? '';
-      const values = cookie.split('; ').map((pair) => pair.slice(pair.indexOf('=') + 1));
-      expect(values).to.have.length(4);
-      secrets = [...values, password];
-      const cookies = await running.app.evaluate(({ session }) => session.defaultSession.cookies.get({}));
-      await running.close();
-      places = [JSON.stringify(answer), JSON.stringify(more), JSON.stringify(cookies), running.output()];
+  it('keeps the session’s cookie in the main process, out of every page and file, and says why it doesn’t store the session without a keyring', async () => {
+    await launch();
+    const answer = await signIn(running, network.url, true);
+    expect(answer.ok).to.equal(true);
+    const { persistence } = await running.page.evaluate(() => window.callkey.getStartupState());
+    expect(persistence).to.deep.equal({
+      possible: false,
+      reason: 'This system has no keyring, or it’s locked. Install or unlock one, then restart the console to stay signed in.',
     });
-
-    it('keeps the session’s cookie in the main process, out of every page and file', () => {
-      const everywhere = [...places, ...readFiles(running.userData).map(({ text }) => text)];
-      for (const each of secrets) expect(everywhere.filter((text) => text.includes(each))).to.deep.equal([]);
-    });
-
-    it("doesn't store the session, and says why", () => {
-      expect(persistence).to.deep.equal({
-        possible: false,
-        reason: 'This system has no keyring, or it’s locked. Install or unlock one, then restart the console to stay signed in.',
-      });
-      expect(readdirSync(running.userData)).not.to.include('session');
-    });
-  });
-
-  it("ignores a stored session that it can't read", async () => {
-    const userData = freshDirectory();
-    writeFileSync(join(userData, 'session'), 'v11 that is not what was written');
-    await launch({ userData });
-    expect((await running.page.evaluate(() => window.callkey.getStartupState())).session).to.equal(null);
+    const more = await running.page.evaluate(async () => [
+      document.cookie,
+      await window.callkey.getStartupState(),
+      await window.callkey.request('listApiKeys', {}),
+      { ...localStorage, ...sessionStorage },
+      await indexedDB.databases(),
+    ]);
+    const cookie = network.seen.at(-1)?.headers.cookie ?? '';
+    const values = cookie.split('; ').map((pair) => pair.slice(pair.indexOf('=') + 1));
+    expect(values).to.have.length(4);
+    const cookies = await running.app.evaluate(({ session }) => session.defaultSession.cookies.get({}));
+    await running.close();
+    const places = [JSON.stringify(answer), JSON.stringify(more), JSON.stringify(cookies), running.output()];
+    const everywhere = [...places, ...readFiles(running.userData).map(({ text }) => text)];
+    for (const each of [...values, password]) expect(everywhere.filter((text) => text.includes(each))).to.deep.equal([]);
+    expect(readdirSync(running.userData)).not.to.include('session');
   });
 
   describe('while a key value is visible', () => {
@@ -138,10 +118,15 @@ describeDesktop('the console, when it handles secrets,', () => {
       ({ env } = keyring);
     });
 
-    it('keeps the user signed in until they sign out, even without a desktop', async () => {
+    it('keeps the user signed in until they sign out, even without a desktop, but only where they chose to stay signed in', async () => {
+      await using cleanup = new AsyncDisposableStack();
+      const other = await faultyProxy(harness.core.url);
+      cleanup.defer(() => other.close());
       await launch({ args, env });
       const { userData } = running;
+      await chooseButton(running, 'Connect');
       expect((await running.page.evaluate(() => window.callkey.getStartupState())).persistence).to.deep.equal({ possible: true });
+      await signIn(running, other.url, false);
       await signIn(running, network.url, true);
       await running.page.evaluate(() => window.callkey.request('listApiKeys', {}));
       await running.close();
@@ -155,6 +140,11 @@ describeDesktop('the console, when it handles secrets,', () => {
       await launch({ args, env, userData });
       const { session } = await running.page.evaluate(() => window.callkey.getStartupState());
       expect(session?.ok && session.value.viewer.email).to.equal('ada@example.com');
+      const servers = await running.page.evaluate(() => window.callkey.listServers());
+      expect(servers.map(({ address, isSignedIn }) => [address, isSignedIn])).to.deep.equal([
+        [network.url, true],
+        [other.url, false],
+      ]);
       expect((await running.page.evaluate(() => window.callkey.signOut())).ok).to.equal(true);
       await running.close();
 
@@ -171,32 +161,6 @@ describeDesktop('the console, when it handles secrets,', () => {
       await running.page.evaluate((address) => window.callkey.forgetServer(address), network.url);
       await running.close();
       expect(readdirSync(userData)).not.to.include('session');
-    });
-
-    it('keeps the user signed in to several servers, but only where they chose to stay signed in', async () => {
-      const others = [await faultyProxy(harness.core.url), await faultyProxy(harness.core.url)] as const;
-      await using cleanup = new AsyncDisposableStack();
-      for (const other of others) cleanup.defer(() => other.close());
-      await launch({ args, env });
-      const { userData } = running;
-      await running.app.evaluate(({ dialog }) => {
-        // The app asks before it connects to another server.
-        dialog.showMessageBox = async () => ({ response: 0, checkboxChecked: false });
-      });
-      await signIn(running, network.url, true);
-      await signIn(running, others[0].url, false);
-      await signIn(running, others[1].url, true);
-      await running.close();
-      await launch({ args, env, userData });
-      await running.page.evaluate(() => window.callkey.getStartupState());
-      const servers = await running.page.evaluate(() => window.callkey.listServers());
-      expect(servers.map(({ address, isSignedIn }) => [address, isSignedIn])).to.deep.equal([
-        [others[1].url, true],
-        [others[0].url, false],
-        [network.url, true],
-      ]);
-      await running.page.evaluate((address) => window.callkey.selectServer(address), network.url);
-      expect((await running.page.evaluate(() => window.callkey.request('listApiKeys', {}))).ok).to.equal(true);
     });
   });
 });

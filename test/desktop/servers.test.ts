@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { finders, sharedDesktop, signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core.ts';
-import { chooseCommand, describeDesktop, type RunningConsole } from '../support/electron.ts';
+import { chooseButton, chooseCommand, describeDesktop, listQuestions, type RunningConsole } from '../support/electron.ts';
 import { faultyProxy } from '../support/proxies.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { password } from '../support/tenants.ts';
@@ -21,7 +21,7 @@ describeDesktop('several servers', () => {
   after(() => Promise.all([first.close(), second.close()]));
   beforeEach(async () => {
     desktop = await open();
-    await answerQuestion('Connect');
+    await chooseButton(desktop, 'Connect');
   });
   afterEach(() => leave(desktop));
 
@@ -30,19 +30,6 @@ describeDesktop('several servers', () => {
   const dialog = () => desktop.page.getByRole('dialog', { name: 'Switch server' });
   const entry = (harness: CoreHarness) => dialog().getByRole('button', { name: new RegExp(`^${serverHost(harness)}`) });
   const openDialog = () => chooseCommand(desktop, 'switch-server');
-
-  /** Chooses this button whenever the app asks whether to connect to a server. */
-  const answerQuestion = (button: string) =>
-    desktop.app.evaluate(({ dialog }, chosen) => {
-      const questions: string[] = [];
-      Reflect.set(globalThis, 'questions', questions);
-      dialog.showMessageBox = async (...args: unknown[]) => {
-        const { message, buttons } = args.at(-1) as { message: string; buttons: string[] };
-        questions.push(message);
-        return { response: buttons.indexOf(chosen), checkboxChecked: false };
-      };
-    }, button);
-  const questions = () => desktop.app.evaluate((): unknown => Reflect.get(globalThis, 'questions'));
 
   async function signInToBoth(): Promise<void> {
     await signInAs({ ...first, page: desktop.page }, 'account');
@@ -109,22 +96,11 @@ describeDesktop('several servers', () => {
     await row('Key of the first').waitFor();
   });
 
-  it("are remembered with the user's email address, most recent first, and only remembered servers can be selected", async () => {
-    await signInToBoth();
-    await desktop.page.evaluate(() => window.callkey.selectServer('http://127.0.0.1:1'));
-    const remembered = await desktop.page.evaluate(() => window.callkey.listServers());
-    const { email } = first.tenants.users.account;
-    expect(remembered).to.deep.equal([
-      { address: second.core.url, email, isSignedIn: true },
-      { address: first.core.url, email, isSignedIn: true },
-    ]);
-  });
-
   it('are each contacted only after the user has agreed, if the server is new and the user is signed in to another one', async () => {
     const network = await faultyProxy(second.core.url);
     await signInAs({ ...first, page: desktop.page }, 'account');
-    expect(await questions()).to.deep.equal([]);
-    await answerQuestion('Cancel');
+    expect(await listQuestions(desktop)).to.deep.equal([]);
+    await chooseButton(desktop, 'Cancel');
     const contact = (address: string) =>
       desktop.page.evaluate(async (server) => {
         const options = { server, keepSignedIn: false };
@@ -139,18 +115,27 @@ describeDesktop('several servers', () => {
     const refusal = 'You chose not to connect to this server.';
     expect(await contact(network.url)).to.deep.equal([refusal, refusal, refusal]);
     expect(network.seen).to.deep.equal([]);
-    expect(new Set((await questions()) as string[])).to.deep.equal(new Set([`Connect to ${new URL(network.url).host}?`]));
+    const messages = (await listQuestions(desktop)).map(({ message }) => message);
+    expect(new Set(messages)).to.deep.equal(new Set([`Connect to ${new URL(network.url).host}?`]));
 
-    await answerQuestion('Connect');
+    await chooseButton(desktop, 'Connect');
     await contact(network.url);
     expect(network.seen).not.to.deep.equal([]);
-    expect(await questions()).to.have.length(1);
+    expect(await listQuestions(desktop)).to.have.length(1);
     await network.close();
   });
 
-  it("can be forgotten individually, which ends that server's session", async () => {
+  it("are remembered, most recent first, and can be forgotten individually, which ends that server's session", async () => {
     const sessions = async () => (await first.direct.storage.database.read('sessions').select('id')).length;
+    const remembered = () => desktop.page.evaluate(() => window.callkey.listServers());
+    const { email } = first.tenants.users.account;
     await signInToBoth();
+    // This server isn't a remembered one.
+    await desktop.page.evaluate(() => window.callkey.selectServer('http://127.0.0.1:1'));
+    expect(await remembered()).to.deep.equal([
+      { address: second.core.url, email, isSignedIn: true },
+      { address: first.core.url, email, isSignedIn: true },
+    ]);
     const before = await sessions();
     await openDialog();
     await dialog()
@@ -162,9 +147,7 @@ describeDesktop('several servers', () => {
       .waitFor();
     await entry(first).waitFor({ state: 'detached' });
     expect(await sessions()).to.equal(before - 1);
-    expect((await desktop.page.evaluate(() => window.callkey.listServers())).map(({ address }) => address)).to.deep.equal([
-      second.core.url,
-    ]);
+    expect((await remembered()).map(({ address }) => address)).to.deep.equal([second.core.url]);
   });
 
   it('can have a name and a color, which stay after signing in again', async () => {

@@ -97,6 +97,19 @@ export function chooseCommand({ app }: Pick<RunningConsole, 'app'>, command: Com
   return app.evaluate(({ Menu }, id) => Menu.getApplicationMenu()?.getMenuItemById(id)?.click(), command);
 }
 
+/** A message box of the app. */
+export type Question = { message: string; detail?: string; buttons: string[] };
+
+/** Chooses this button in every message box from now on, and forgets the boxes before. */
+export function chooseButton({ app }: Pick<RunningConsole, 'app'>, button: string): Promise<void> {
+  return app.evaluate((_, chosenButton) => void Object.assign(globalThis, { chosenButton, questions: [] }), button);
+}
+
+/** Returns the message boxes since then, or since the start. */
+export function listQuestions({ app }: Pick<RunningConsole, 'app'>): Promise<Question[]> {
+  return app.evaluate(() => Reflect.get(globalThis, 'questions'));
+}
+
 async function closeConsole(app: ElectronApplication, child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, 'exit');

@@ -27,16 +27,16 @@ globalThis.__playwright_run = async () => {
 // about every hundredth message. A rejection makes Node.js look at the queue.
 setInterval(() => Promise.reject(new Error()).catch(() => undefined), 50).unref();
 
-// Chooses this button in every message box, from the start.
-const { CHOSEN_BUTTON } = process.env;
-if (CHOSEN_BUTTON) {
-  globalThis.questions = [];
-  dialog.showMessageBox = async (...args) => {
-    const { message, detail, buttons } = args.at(-1);
-    globalThis.questions.push({ message, detail, buttons });
-    return { response: buttons.indexOf(CHOSEN_BUTTON), checkboxChecked: false };
-  };
-}
+// Keeps every message box for the tests, and chooses a button in it once a test has named one, from the start or later.
+globalThis.chosenButton = process.env.CHOSEN_BUTTON;
+globalThis.questions = [];
+const { showMessageBox } = dialog;
+dialog.showMessageBox = async (...args) => {
+  const { message, detail, buttons } = args.at(-1);
+  globalThis.questions.push({ message, detail, buttons });
+  if (!globalThis.chosenButton) return showMessageBox.apply(dialog, args);
+  return { response: buttons.indexOf(globalThis.chosenButton), checkboxChecked: false };
+};
 
 // Keeps the work that the app does only every few minutes, and the notifications that it shows, for the tests.
 globalThis.slowWork = [];

@@ -49,33 +49,36 @@ const opensEveryScreen = process.env['ENGINES'] === 'all';
  * minutes.
  */
 export function testEngine<Shown extends EnginePage>({ open, sizes = allSizes, inspect }: Engine<Shown>): void {
-  it('let a user sign in, create a key and revoke it', async () => {
-    const harness = await openCore();
-    const { core, tenants } = harness;
-    const { page, close } = await open(core.url);
-    try {
-      const button = (name: string) => page.getByRole('button', { name, exact: true });
-      await signInAs({ ...harness, page }, 'account');
-      await fillInKey(page, 'Canary');
-      await button('Create Key').click();
-      await page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
-      const keyValue = await page.getByLabel('Key value').inputValue();
-      await button("I've Saved It").click();
-      await page.getByText('Canary is ready to use.').waitFor();
-      expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(202);
+  // In Chromium, other tests show this.
+  if (!inspect) {
+    it('let a user sign in, create a key and revoke it', async () => {
+      const harness = await openCore();
+      const { core, tenants } = harness;
+      const { page, close } = await open(core.url);
+      try {
+        const button = (name: string) => page.getByRole('button', { name, exact: true });
+        await signInAs({ ...harness, page }, 'account');
+        await fillInKey(page, 'Canary');
+        await button('Create Key').click();
+        await page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
+        const keyValue = await page.getByLabel('Key value').inputValue();
+        await button("I've Saved It").click();
+        await page.getByText('Canary is ready to use.').waitFor();
+        expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(202);
 
-      await button('Revoke Canary').click();
-      await page.getByText('not yet dialed').waitFor();
-      await button('Revoke').click();
-      await page.getByText('No API keys yet').waitFor();
-      expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(401);
-      await button('Sign out').click();
-      await page.getByLabel('Email').waitFor();
-    } finally {
-      await close();
-      await harness.close();
-    }
-  });
+        await button('Revoke Canary').click();
+        await page.getByText('not yet dialed').waitFor();
+        await button('Revoke').click();
+        await page.getByText('No API keys yet').waitFor();
+        expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(401);
+        await button('Sign out').click();
+        await page.getByLabel('Email').waitFor();
+      } finally {
+        await close();
+        await harness.close();
+      }
+    });
+  }
 
   it("never scroll sideways, and have no dialog that's taller than its content, no badge that covers the next cell and no text that's too narrow", async function () {
     if (!inspect && !opensEveryScreen) skip(this, 'ENGINES=all opens every screen in this engine');
