@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { auditEvent, operator } from '../../core/domain/audit/audit.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
 import { pruneAudit } from '../../core/domain/audit/audit-chain.ts';
 import { createPartner } from '../../core/domain/directory/directory.ts';
 import { instant } from '../../core/domain/instant.ts';
@@ -51,52 +51,12 @@ describeAdmin('admin, for audit events', ({ admin, json, database }) => {
     expect(await verify()).to.deep.include({ code: 0, events: 250, faults: [] });
   });
 
-  for (const [what, change, fault] of [
-    ['a deleted event', (seq: number) => events().where({ seq }).delete(), 'Event 3 is missing.'],
-    ['several deleted events', () => events().whereBetween('seq', [2, 4]).delete(), 'Events 2 to 4 are missing.'],
-    ['that the newest event was deleted', () => events().where('seq', '>', 4).delete(), 'Event 5 is missing.'],
-    ['that the oldest events were deleted', () => events().where('seq', '<', 3).delete(), 'Events 1 to 2 are missing.'],
-    [
-      'a changed event',
-      (seq: number) => events().where({ seq }).update({ actor_name: 'Nobody' }),
-      "Event 3 doesn't match the one before it",
-    ],
-    [
-      'an event moved in time',
-      (seq: number) =>
-        events()
-          .where({ seq })
-          .update({ at: instant(1) }),
-      "Event 3 doesn't match the one before it",
-    ],
-    [
-      'an event that was added after the end of the chain',
-      async () => {
-        await addEvents(1);
-        await events().whereNull('seq').update({ seq: 1_006, hash: 'x' });
-      },
-      'Event 1006 is after the end of the chain, 5: it was added by hand',
-    ],
-    ['an event taken out of the chain', (seq: number) => events().where({ seq }).update({ seq: null, hash: null }), 'Event 3 is missing.'],
-  ] as const) {
-    it(`reports ${what}`, async () => {
-      await addEvents(5);
-      await chain().extend();
-      await change(3);
-      const { code, faults } = await verify();
-      expect(code, faults.join('\n')).to.equal(1);
-      expect(faults.length, faults.join('\n')).to.equal(1);
-      expect(faults[0]?.startsWith(fault), faults.join('\n')).to.equal(true);
-    });
-  }
-
-  it('reports both the event whose hash was removed and the next event', async () => {
+  it('fails if an event was changed, and names it', async () => {
     await addEvents(5);
     await chain().extend();
-    await events().where({ seq: 3 }).update({ hash: null });
-    const { code, faults } = await verify();
-    const numbers = faults.map((fault) => /^Event (\d) doesn't match the one before it/.exec(fault)?.[1]);
-    expect([code, numbers]).to.deep.equal([1, ['3', '4']]);
+    await events().where({ seq: 3 }).update({ actor_name: 'Nobody' });
+    const faults = ["Event 3 doesn't match the one before it: one of the two was modified."];
+    expect(await verify()).to.deep.include({ code: 1, faults });
   });
 
   it('detects from an earlier seal that the whole chain was rebuilt', async () => {
@@ -111,7 +71,6 @@ describeAdmin('admin, for audit events', ({ admin, json, database }) => {
     await direct.storage.database.write('audit_chain').update({ seq: 0, hash: '' });
     await chain().extend();
     expect([(await verify()).code, (await verify(seal)).faults]).to.deep.equal([0, ["Event 5 doesn't match the seal."]]);
-    expect((await verify(`9:${'0'.repeat(64)}`)).faults).to.deep.equal(['The chain ends before the seal: events 6 to 9 are missing.']);
     expect((await admin(['audit', 'verify', 'x'])).code).to.equal(2);
   });
 
@@ -131,29 +90,6 @@ describeAdmin('admin, for audit events', ({ admin, json, database }) => {
     expect(newest).to.include({ action: 'audit.pruned', subject_name: '1 to 3' });
     await events().where({ seq: 4 }).delete();
     expect((await verify()).faults).to.deep.equal(['Event 4 is missing.']);
-  });
-
-  it('reports that the oldest events were deleted by hand, even if the start of the chain was moved', async () => {
-    await addEvents(5);
-    await chain().extend();
-    const { seal } = await verify();
-    const [third] = await chain().read(2, 3, 1);
-    await events().where('seq', '<=', 3).delete();
-    const begins = { pruned_seq: 3, pruned_hash: third?.hash ?? '' };
-    await direct.storage.database.write('audit_chain').update(begins);
-    const byHand = 'Events 1 to 3 were deleted by hand: the chain has no record of an age-based deletion.';
-    expect([(await verify()).faults, (await verify(seal)).faults]).to.deep.equal([[byHand], [byHand]]);
-    // Verifying with this seal also exposes a forged record of a deletion: the record is newer than the seal, and only a seal newer than
-    // the record could prove the deletion.
-    const subject = { kind: 'audit-log', id: begins.pruned_hash, name: '1 to 3' } as const;
-    await direct.ports.stores.activity.record(auditEvent(direct.ports, operator.actor, 'audit.pruned', subject, null));
-    await chain().extend();
-    const { code, faults } = await verify(seal);
-    expect([
-      code,
-      faults.length,
-      faults[0]?.startsWith('Events 1 to 3 were deleted after the seal was made, according to event 6.'),
-    ]).to.deep.equal([...[1, 1, true]]);
   });
 
   it('shows in `retention show` how long audit events are kept', async () => {

@@ -3,7 +3,13 @@ import type { z } from 'zod';
 import { placeCallSchema } from '#contract/calls/calls.ts';
 import { outcomeSchema } from '#contract/calls/dialer.ts';
 import { recordExportSchema } from '#contract/console/activity.ts';
-import { createApiKeySchema, identifyApiKeySchema, revokeApiKeysSchema, revokeQuerySchema } from '#contract/console/api-keys.ts';
+import {
+  changeApiKeySchema,
+  createApiKeySchema,
+  identifyApiKeySchema,
+  revokeApiKeysSchema,
+  revokeQuerySchema,
+} from '#contract/console/api-keys.ts';
 import { callsQuerySchema } from '#contract/console/calls.ts';
 import {
   changePasswordSchema,
@@ -27,6 +33,7 @@ const contact = (fields: object) => call({ contact: { phone, ...fields } });
 const variables = (fields: object) => call({ variables: fields });
 const newKey = (fields: object): Input => [createApiKeySchema, { name: 'CRM', expiration: { kind: 'none' }, timeZone: 'UTC', ...fields }];
 const newUser = (fields: object): Input => [createUserSchema, { email: 'ada@example.com', name: 'Ada', userType: 'staff', ...fields }];
+const limited = (fields: object): Input => [changeApiKeySchema, fields];
 const search = (text: string): Input => [tenanciesQuerySchema, { search: text }];
 
 const control = 'Must not contain control characters.';
@@ -39,6 +46,7 @@ const identifier = 'Must be an ID of 1 to 64 letters, digits, hyphens and unders
 const digest = 'Must be the SHA-256 hash of the key value as 64 hexadecimal digits.';
 const requestId = 'Must be 1 to 128 characters from A-Z a-z 0-9 . _ ~ - and :, but not "." or "..".';
 const variableName = 'Must be 1 to 64 characters, without control characters.';
+const day = 'Must be a date in the format YYYY-MM-DD.';
 const userType = 'Must be account, partner or staff.';
 const states = 'Must be one of queued, dialing, completed, no_answer, busy, failed, unknown, cancelled, lapsed, blocked.';
 const tenancy = 'Must be {"kind":"account" or "partner","id":…}, or {"kind":null} to clear the selection.';
@@ -82,12 +90,24 @@ const wrong: [what: string, input: Input, path: string, message: string][] = [
     timeZone('Asia/Kolkata, Europe/Dublin, or Asia/Jerusalem for IST'),
   ],
   ['a key name with a lone surrogate', newKey({ name: '\uDE00a' }), 'name', surrogate],
+  ['an invalid expiration date', newKey({ expiration: { kind: 'custom', date: '31.1.2027' } }), 'expiration.date', day],
+  ["a day that doesn't exist", newKey({ expiration: { kind: 'custom', date: '2027-02-29' } }), 'expiration.date', day],
   [
-    'an invalid expiration date',
-    newKey({ expiration: { kind: 'custom', date: '31.1.2027' } }),
-    'expiration.date',
-    'Must be a date in the format YYYY-MM-DD.',
+    'an invalid second address',
+    limited({ addresses: ['10.0.0.0/8', '10.0.0.0/33'] }),
+    'addresses.1',
+    'The prefix length must be at most 32.',
   ],
+  [
+    '51 addresses',
+    limited({ addresses: ids(51).map((_, n) => `192.0.2.${n}`) }),
+    'addresses',
+    'Must contain at most 50 addresses and networks.',
+  ],
+  ['a limit of no calls', limited({ callsPerDay: 0 }), 'callsPerDay', 'Must be at least 1.'],
+  ['a limit of one and a half calls', limited({ callsPerDay: 1.5 }), 'callsPerDay', 'Must be a whole number.'],
+  ['a limit of calls as text', limited({ callsPerDay: '5' }), 'callsPerDay', 'Must be a whole number.'],
+  ['a change of nothing', limited({}), '', 'Must contain addresses or callsPerDay.'],
   ['an unknown user type', newUser({ userType: 'admin' }), 'userType', userType],
   ['a user without a type', newUser({ userType: undefined }), 'userType', userType],
   ['an account ID with invalid characters', newUser({ accountId: 'a b' }), 'accountId', identifier],
@@ -107,6 +127,7 @@ const wrong: [what: string, input: Input, path: string, message: string][] = [
     'Must be true or false.',
   ],
   ['an empty list of keys', [revokeApiKeysSchema, { ids: [] }], 'ids', 'Must contain at least one ID.'],
+  ['an invalid key ID', [revokeApiKeysSchema, { ids: ['%00'] }], 'ids.0', identifier],
   ['101 keys', [revokeApiKeysSchema, { ids: ids(101) }], 'ids', 'Must contain at most 100 IDs.'],
   ['half a digest', [identifyApiKeySchema, { sha256: 'a'.repeat(63) }], 'sha256', digest],
   ['more than a digest', [identifyApiKeySchema, { sha256: 'a'.repeat(65) }], 'sha256', digest],

@@ -86,6 +86,11 @@ describe('verifying the audit chain', () => {
     ['an event is missing', ({ keep }) => keep(({ seq }) => seq !== 3), ['Event 3 is missing.']],
     ['several events are missing', ({ keep }) => keep(({ seq }) => seq < 2 || seq > 3), ['Events 2 to 3 are missing.']],
     ['the newest event is missing', ({ keep }) => keep(({ seq }) => seq < 5), ['Event 5 is missing.']],
+    [
+      'an event was added by hand after the end',
+      ({ state }) => Object.assign(state, { lastSeq: 9 }),
+      ['Event 9 is after the end of the chain, 5: it was added by hand, or the stored end was modified.'],
+    ],
     ['the newest events are missing', ({ keep }) => keep(({ seq }) => seq < 4), ['Events 4 to 5 are missing.']],
     [
       'a field was changed',

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 import { expect } from 'chai';
-import { DateTime } from 'luxon';
 import { activitySchema } from '#contract/console/activity.ts';
 import { apiKeyDetailsSchema, apiKeysSchema, createdApiKeySchema, identifiedApiKeySchema } from '#contract/console/api-keys.ts';
 import { isKeyValue } from '#contract/key-value.ts';
@@ -10,7 +9,7 @@ import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { openCore, type RunningCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, readCode } from '../support/http.ts';
-import { createKey, type DirectAccess, onDemand, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
+import { createKey, type DirectAccess, onDemand, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
 describe('API keys in the console', () => {
   onEachDatabase((kind) => {
@@ -63,10 +62,7 @@ describe('API keys in the console', () => {
         for (const [what, change, path] of [
           ['a blank name', { name: '   ' }, 'name'],
           ['six years', { expiration: { kind: 'years', years: 6 } }, 'expiration.years'],
-          ['half a year', { expiration: { kind: 'years', years: 0.5 } }, 'expiration.years'],
           ['today', { expiration: { kind: 'custom', date: '2026-11-21' } }, 'expiration.date'],
-          ["a day that doesn't exist", { expiration: { kind: 'custom', date: '2027-02-29' } }, 'expiration.date'],
-          ['an unknown field', { scopes: [] }, 'scopes'],
         ] as const) {
           it(`returns 422 for ${what} and creates nothing`, async () => {
             const answer = await create({ name: 'x', expiration: { kind: 'none' }, timeZone: 'Europe/Berlin', ...change });
@@ -129,14 +125,6 @@ describe('API keys in the console', () => {
         }
       });
 
-      it('returns 400 for an unknown query parameter', async () => {
-        const { id } = await createKey(core.url, cookie);
-        for (const query of ['?cancelQueuedCalls=yes', '?cancel=true', '?cancelQueuedCalls=true&cancelQueuedCalls=true']) {
-          expect((await revoke(id, query)).status).to.equal(400);
-        }
-        expect((await list()).total).to.equal(1);
-      });
-
       it("keeps the key's name for the audit trail, but not its digest", async () => {
         const { id, keyValue } = await createKey(core.url, cookie, 'Old CRM');
         await revoke(id);
@@ -174,29 +162,6 @@ describe('API keys in the console', () => {
       });
     });
 
-    describe('the time of last use', () => {
-      it('is stored within a minute, and never changes to an earlier time', async () => {
-        const { keyValue } = await createKey(core.url, cookie);
-        await placeCall(core.url, tenants.campaign.id, keyValue);
-        clock.advance({ seconds: 20 });
-        await ask('DELETE', `${core.url}/api/v1/campaigns/${tenants.campaign.id}/contacts/on-demand/none`, { key: keyValue });
-        await core.close();
-        const [row]: { last_used_at: number }[] = await direct.storage.database.read('api_keys').select('last_used_at');
-        expect(
-          DateTime.fromMillis(row?.last_used_at ?? 0)
-            .toUTC()
-            .toISO(),
-        ).to.equal('2026-11-21T09:00:20.000Z');
-        clock.set('2026-11-21T08:00:00.000Z');
-        core = await startCoreHere(database, { clock });
-        await placeCall(core.url, tenants.campaign.id, keyValue, { contact: { phone: somePhone() } });
-        await core.close();
-        const [after]: { last_used_at: number }[] = await direct.storage.database.read('api_keys').select('last_used_at');
-        expect(after).to.deep.equal(row);
-        core = await startCoreHere(database, { clock });
-      });
-    });
-
     describe('details of a key', () => {
       const show = (id: string, timeZone = 'Europe/Berlin', as = cookie) =>
         ask('GET', `${core.url}/console/api-keys/${id}?timeZone=${encodeURIComponent(timeZone)}`, { cookie: as });
@@ -217,28 +182,13 @@ describe('API keys in the console', () => {
         core = await startCoreHere(database, { clock });
       };
 
-      it('include every field from the list, and the scope in which the key was created', async () => {
+      it("include every field from the list, and show the key's owner to a partner user", async () => {
         const { id } = await createKey(core.url, cookie, 'CRM', { kind: 'custom', date: '2027-01-31' });
-        const { apiKey, createdIn } = await details(id);
+        const { apiKey } = await details(id);
         const listed = (await ask('GET', `${core.url}/console/api-keys`, { cookie })).json;
         expect(listed).to.deep.include({ apiKeys: [apiKey] });
-        expect(createdIn).to.deep.equal({ kind: 'account', id: tenants.account.id, name: 'Blue Clinic' });
-      });
-
-      it("show the key's owner to a partner user", async () => {
-        const { id } = await createKey(core.url, cookie);
-        const { apiKey } = await details(id, 'UTC', await signIn(core.url, 'pat@example.com'));
-        expect(apiKey.owner).to.deep.equal({ isYou: false, name: 'Ada Account', email: 'ada@example.com' });
-      });
-
-      it('show which campaigns the key has access to now, even outside the scope in which it was created', async () => {
-        const tia = await signIn(core.url, 'tia@example.com');
-        const { id } = await createKey(core.url, tia);
-        const { createdIn, reach } = await details(id, 'UTC', tia);
-        expect([createdIn.name, reach]).to.deep.equal([
-          'Blue Clinic',
-          { kind: 'partner', id: tenants.partner.id, name: 'Northwind Voice' },
-        ]);
+        const ofPartner = await details(id, 'UTC', await signIn(core.url, 'pat@example.com'));
+        expect(ofPartner.apiKey.owner).to.deep.equal({ isYou: false, name: 'Ada Account', email: 'ada@example.com' });
       });
 
       describe('usage counts', () => {
@@ -249,14 +199,14 @@ describe('API keys in the console', () => {
           clock.set('2026-11-20T18:20:00.000Z');
           for (const requestId of ['a', 'b', 'c']) await place(keyValue, requestId);
           await cancel(keyValue, 'a');
-          clock.set('2026-11-21T09:00:00.000Z');
+          clock.set('2026-11-21T10:00:00.000Z');
           await restart();
           // Housekeeping may have run while the clock was two days behind, and ended the session.
           cookie = await signIn(core.url, 'ada@example.com');
-          const counts = async (timeZone: string) => {
+          const counts = async (timeZone: string, first = '2026-10-23', today = '2026-11-21') => {
             const { usage } = await details(id, timeZone);
             expect(usage).to.have.length(30);
-            expect([usage[0]?.day, usage[29]?.day]).to.deep.equal(['2026-10-23', '2026-11-21']);
+            expect([usage[0]?.day, usage[29]?.day]).to.deep.equal([first, today]);
             return usage.filter(({ placed, cancelled }) => placed + cancelled > 0);
           };
           expect(await counts('UTC')).to.deep.equal([
@@ -266,6 +216,11 @@ describe('API keys in the console', () => {
           expect(await counts('Europe/Berlin')).to.deep.equal([{ day: '2026-11-20', placed: 4, cancelled: 1 }]);
           // 18:15 in UTC is midnight in Kathmandu, where calls at 18:20 UTC belong to the next day.
           expect(await counts('Asia/Kathmandu')).to.deep.equal([
+            { day: '2026-11-20', placed: 1, cancelled: 0 },
+            { day: '2026-11-21', placed: 3, cancelled: 1 },
+          ]);
+          // It's midnight in Kiritimati now.
+          expect(await counts('Pacific/Kiritimati', '2026-10-24', '2026-11-22')).to.deep.equal([
             { day: '2026-11-20', placed: 1, cancelled: 0 },
             { day: '2026-11-21', placed: 3, cancelled: 1 },
           ]);
@@ -281,26 +236,6 @@ describe('API keys in the console', () => {
           await cancel(keyValue, 'none');
           await restart();
           expect((await details(id)).usage.at(-1)).to.deep.equal({ day: '2026-11-21', placed: 1, cancelled: 1 });
-        });
-
-        it('cover all cores on a database', async () => {
-          const { id, keyValue } = await createKey(core.url, cookie);
-          const second = await startCoreHere(database, { clock });
-          await place(keyValue, 'here');
-          await placeCall(second.url, tenants.campaign.id, keyValue);
-          await second.close();
-          await restart();
-          await place(keyValue, 'later');
-          await restart();
-          expect((await details(id)).usage.at(-1)).to.include({ placed: 3 });
-        });
-
-        it('include today even right after midnight in the given time zone', async () => {
-          const { id, keyValue } = await createKey(core.url, cookie);
-          clock.set('2026-11-21T10:00:00.000Z');
-          await place(keyValue, 'midnight');
-          await restart();
-          expect((await details(id, 'Pacific/Kiritimati')).usage.at(-1)).to.deep.equal({ day: '2026-11-22', placed: 1, cancelled: 0 });
         });
 
         it("are deleted once they're too old for a chart in any time zone", async () => {

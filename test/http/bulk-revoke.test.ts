@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { apiKeysSchema, revokedApiKeysSchema } from '#contract/console/api-keys.ts';
 import { openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { ask, readCode } from '../support/http.ts';
+import { ask } from '../support/http.ts';
 import { openOnce } from '../support/suites.ts';
 import { createKey, placeCall, signIn } from '../support/tenants.ts';
 
@@ -20,15 +20,14 @@ describe('revoking several API keys in one request', () => {
       if (ids.length > 0) await revoke(ids);
     });
 
-    const send = (body: unknown, as = cookie) => ask('POST', `${harness.core.url}/console/api-keys/revocations`, { cookie: as, body });
-    const revoke = async (ids: string[], more: object = {}, as = cookie) => {
-      const answer = await send({ ids, ...more }, as);
+    const revoke = async (ids: string[], more: object = {}) => {
+      const answer = await ask('POST', `${harness.core.url}/console/api-keys/revocations`, { cookie, body: { ids, ...more } });
       expect(answer.status).to.equal(200);
       return revokedApiKeysSchema.strict().parse(answer.json);
     };
-    const keys = async (count: number, as = cookie) => {
+    const keys = async (count: number) => {
       const created: Awaited<ReturnType<typeof createKey>>[] = [];
-      for (let n = 0; n < count; n++) created.push(await createKey(harness.core.url, as, `key ${n}`));
+      for (let n = 0; n < count; n++) created.push(await createKey(harness.core.url, cookie, `key ${n}`));
       return created;
     };
     const list = async () => apiKeysSchema.parse((await ask('GET', `${harness.core.url}/console/api-keys`, { cookie })).json);
@@ -86,43 +85,6 @@ describe('revoking several API keys in one request', () => {
       expect(ids.map((id) => details.get(id))).to.deep.equal([null, why, why]);
       const revoked = read('audit_events').where({ action: 'api-key.revoked' }).whereIn('subject_id', ids);
       expect(await revoked.pluck('detail')).to.have.members([null, 'cancelled the queued calls', 'cancelled the queued calls']);
-    });
-
-    it('records an audit event for each revoked key', async () => {
-      const [one, two] = await keys(2);
-      await revoke([one?.id ?? '', two?.id ?? '', 'none']);
-      const events: object[] = await harness.direct.storage.database
-        .read('audit_events')
-        .where({ action: 'api-key.revoked' })
-        .whereIn('subject_id', [one?.id ?? '', two?.id ?? '', 'none'])
-        .orderBy('subject_name');
-      const common = {
-        actor_id: harness.tenants.users.account.id,
-        account_id: harness.tenants.account.id,
-        partner_id: harness.tenants.partner.id,
-      };
-      expect(events).to.have.length(2);
-      expect(events[0]).to.include({ ...common, subject_id: one?.id, subject_name: 'key 0', address: '127.0.0.1' });
-      expect(events[1]).to.include({ ...common, subject_id: two?.id, subject_name: 'key 1' });
-    });
-
-    it('accepts up to 100 IDs, and refuses more IDs, an empty list, or anything but a list of IDs', async () => {
-      const ids = (await keys(100)).map(({ id }) => id);
-      for (const body of [
-        { ids: [...ids, 'one-more'] },
-        { ids: [] },
-        { ids: 'all' },
-        { ids: ['%00'] },
-        { ids: [1] },
-        {},
-        { ids, cancelQueuedCalls: 'true' },
-        { ids, all: true },
-      ]) {
-        const answer = await send(body);
-        expect([answer.status, readCode(answer)]).to.deep.equal([422, 'invalid']);
-      }
-      expect((await list()).total).to.equal(100);
-      expect((await revoke(ids)).revoked).to.deep.equal(ids);
     });
   });
 });

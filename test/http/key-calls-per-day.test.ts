@@ -114,15 +114,6 @@ describe("an API key's calls per day", () => {
       });
     }
 
-    it('survive a restart in the middle of the day', async () => {
-      const { place } = await limitedKey(3);
-      for (let n = 0; n < 2; n++) await place(other);
-      await other.close();
-      other = await startCoreHere(harness.database, { clock });
-      expect(quota(await place(other))[1]).to.equal('"day";r=0;t=54000');
-      expect((await place(other)).status).to.equal(429);
-    });
-
     it('can be raised, lowered and removed, with effect from the next request on every core', async () => {
       const { limit, place } = await limitedKey(1);
       expect((await place()).status).to.equal(202);

@@ -35,11 +35,6 @@ describe('the header Callkey-Key-Expires', () => {
     for (const [answer, status] of answers) expect(getHeader(answer)).to.deep.equal([status, end]);
   });
 
-  it('is absent while the key is valid for more than 30 days', async () => {
-    const longer = await createKey(harness.core.url, cookie, 'Longer', { kind: 'custom', date: '2026-12-21' });
-    expect(getHeader(await place(longer.keyValue))).to.deep.equal([202, undefined]);
-  });
-
   it('appears when a key in use has 30 days left', async () => {
     const { keyValue } = await createKey(harness.core.url, cookie, 'Longer', { kind: 'custom', date: '2026-12-21' });
     expect(getHeader(await place(keyValue))).to.deep.equal([202, undefined]);
@@ -48,10 +43,6 @@ describe('the header Callkey-Key-Expires', () => {
     clock.set('2026-11-21T22:59:59.999Z');
     expect(getHeader(await place(keyValue))).to.deep.equal([202, '2026-12-21T22:59:59.999Z']);
     clock.set('2026-11-21T09:00:00.000Z');
-  });
-
-  it('is absent for a key without expiration', async () => {
-    expect(getHeader(await place((await createKey(harness.core.url, cookie)).keyValue))).to.deep.equal([202, undefined]);
   });
 
   it('is absent when a key that was in use is refused', async () => {

@@ -55,9 +55,9 @@ describe('the reason for revoking a key', () => {
       expect(await readDetails(ids)).to.deep.equal(['someone left', 'someone left']);
     });
 
-    it('must be one of the listed reasons, and its note must be on one line', async () => {
+    it('must be one of the listed reasons, with a note on one line, and without an unknown parameter that it might replace', async () => {
       const { id } = await createKey(harness.core.url, cookie);
-      for (const query of ['?reason=x', '?reason=other&note=A%0Adrill']) {
+      for (const query of ['?reason=x', '?reason=other&note=A%0Adrill', '?cancel=true', '?cancelQueuedCalls=true&cancelQueuedCalls=true']) {
         const { status } = await ask('DELETE', `${harness.core.url}/console/api-keys/${id}${query}`, { cookie });
         expect([query, status]).to.deep.equal([query, 400]);
       }

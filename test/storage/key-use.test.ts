@@ -36,15 +36,18 @@ describe("a key's use", () => {
       throw error;
     };
 
-    it('is counted in the quarter-hour when the request arrived', async () => {
+    it('is counted in the quarter-hour when the request arrived, together with the use on other cores', async () => {
       const use = createKeyUse(direct.storage.database, clock, unexpected);
+      const other = createKeyUse(direct.storage.database, clock, unexpected);
       use.note(by(key.digest, clock.now()), 'placed');
       clock.advance({ milliseconds: 1 });
       for (const did of ['placed', 'cancelled', 'placed', undefined] as const) use.note(by(key.digest, clock.now()), did);
-      await use.close();
+      for (const did of ['placed', 'cancelled'] as const) other.note(by(key.digest, clock.now()), did);
+      other.noteRefused(key.digest, clock.now());
+      for (const core of [use, other]) await core.close();
       expect(await written()).to.deep.equal([
         { quarterAt: Date.parse('2026-11-21T09:00:00.000Z'), placed: 1, cancelled: 0, refused: 0 },
-        { quarterAt: Date.parse('2026-11-21T09:15:00.000Z'), placed: 2, cancelled: 1, refused: 0 },
+        { quarterAt: Date.parse('2026-11-21T09:15:00.000Z'), placed: 3, cancelled: 2, refused: 1 },
       ]);
     });
 
@@ -144,6 +147,29 @@ describe("a key's use", () => {
       mock.timers.reset();
       await new Promise((resolve) => setImmediate(resolve));
       expect(ran).to.deep.equal([]);
+    });
+
+    it('is written within ten seconds, and then at most every 45 seconds', async () => {
+      mock.timers.enable({ apis: ['setInterval'] });
+      const { database, ran } = recordStatements(direct.storage.database);
+      const use = createKeyUse(database, clock, unexpected);
+      const first = clock.now();
+      use.note(by(key.digest, first));
+      mock.timers.tick(10_000);
+      await until(async () => (await lastUsedAt()) === first);
+      clock.advance({ seconds: 44 });
+      const second = clock.now();
+      use.note(by(key.digest, second));
+      // The use of another key is written now. Its second statement shows that the first one has ended.
+      use.note(by('another', second));
+      mock.timers.tick(10_000);
+      await until(() => ran.length === 4);
+      expect(await lastUsedAt()).to.equal(first);
+      clock.advance({ seconds: 1 });
+      mock.timers.tick(10_000);
+      await until(async () => (await lastUsedAt()) === second);
+      mock.timers.reset();
+      await use.close();
     });
 
     it('is still written after the clock was set back', async () => {
