@@ -4,7 +4,7 @@ import { readPhone } from '#contract/calls/phone.ts';
 import { counted, formatCount } from '#contract/text/count.ts';
 import { timestamp, toPlainPhone } from '#contract/text/text.ts';
 import { eraseContact, exportContact, forgetDoNotCall } from '../domain/calls/contacts.ts';
-import type { ContactCall } from '../domain/model.ts';
+import type { ContactCall } from '../domain/ports.ts';
 import { type AdminContext, parseInput, type Runner, shortName, table, withExamples } from './command-line.ts';
 import { entryJson } from './do-not-call.ts';
 

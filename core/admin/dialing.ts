@@ -5,7 +5,7 @@ import { protectionScopes } from '#contract/protection/protection.ts';
 import { counted } from '#contract/text/count.ts';
 import { timestamp } from '#contract/text/text.ts';
 import { listStops, resumeDialing, stopDialing } from '../domain/calls/stops.ts';
-import type { DialingStop } from '../domain/model.ts';
+import type { DialingStop } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { setContactLimits, setPace, showContactLimits, showPace } from '../domain/protection/rules.ts';
 import { type AdminContext, exampleAccount, oneLine, parseInput, type Runner, table, toNumber, withExamples } from './command-line.ts';

@@ -9,8 +9,7 @@ import { type DoNotCallReason, doNotCallReasonSchema } from '#contract/protectio
 import { countrySchema } from '#contract/protection/numbers.ts';
 import { counted } from '#contract/text/count.ts';
 import { timestamp } from '#contract/text/text.ts';
-import type { DoNotCallEntry, RuleScope } from '../domain/model.ts';
-import type { Ports, ProtectionAccess } from '../domain/ports.ts';
+import type { DoNotCallEntry, Ports, ProtectionAccess, RuleScope } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { addNumbers, findNumbers, importNumbers, liftNumber, type NumberImportResult } from '../domain/protection/do-not-call.ts';
 import { isCountry, notACountry } from '../domain/protection/numbers.ts';

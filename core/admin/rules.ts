@@ -4,8 +4,7 @@ import { type HoursRule, hoursRulesSchema } from '#contract/protection/calling-h
 import { countrySchema, type NumberRules, restrictedKinds } from '#contract/protection/numbers.ts';
 import { type ProtectionScope, protectionScopes } from '#contract/protection/protection.ts';
 import { counted } from '#contract/text/count.ts';
-import type { RuleScope } from '../domain/model.ts';
-import type { Ports } from '../domain/ports.ts';
+import type { Ports, RuleScope } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { type Reference, setHours, setNumberRules, showHours, showNumberRules } from '../domain/protection/rules.ts';
 import {

@@ -16,8 +16,8 @@ import {
   resetSecondFactor,
   unlinkUser,
 } from '../domain/directory/users.ts';
-import type { DeletionImpact, ListedUser, User } from '../domain/model.ts';
-import type { Ports } from '../domain/ports.ts';
+import type { User } from '../domain/model.ts';
+import type { DeletionImpact, ListedUser, Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { adminCommand } from '../program.ts';
 import {

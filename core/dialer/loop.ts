@@ -5,8 +5,7 @@ import type { Settlement } from '../domain/calls/call-states.ts';
 import { dialingLimits, mayBegin, nextStep, putBack, toSettlement } from '../domain/calls/dialing.ts';
 import { clockSkew } from '../domain/deadlines.ts';
 import { type Millis, plus } from '../domain/instant.ts';
-import type { ClaimedCall } from '../domain/model.ts';
-import type { Clock, DialingStore, HandoffResult, Provider } from '../domain/ports.ts';
+import type { ClaimedCall, Clock, DialingStore, HandoffResult, Provider } from '../domain/ports.ts';
 
 export type DialerObserver = {
   onClaim(calls: number): void;

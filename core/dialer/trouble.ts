@@ -1,8 +1,7 @@
 import type { Logger } from 'pino';
 import { troubleLimits } from '../domain/calls/dialing.ts';
 import { type Millis, plus } from '../domain/instant.ts';
-import type { DialerTrouble } from '../domain/model.ts';
-import type { Clock, DialingStore, HandoffResult } from '../domain/ports.ts';
+import type { Clock, DialerTrouble, DialingStore, HandoffResult } from '../domain/ports.ts';
 
 /** Detects when the provider isn't accepting calls, and reports it in the log, in the database for the console, and in the metrics. */
 export type TroubleWatch = {

@@ -6,8 +6,7 @@ import { parseRetryAfter } from '#contract/parse-retry-after.ts';
 import { cutCodePoints, timestamp } from '#contract/text/text.ts';
 import { dialingLimits, mayBegin } from '../domain/calls/dialing.ts';
 import type { Millis } from '../domain/instant.ts';
-import type { ClaimedCall } from '../domain/model.ts';
-import type { Clock, HandoffResult, Provider } from '../domain/ports.ts';
+import type { ClaimedCall, Clock, HandoffResult, Provider } from '../domain/ports.ts';
 import { errorCode } from '../domain/problem.ts';
 
 /** In ms. `answer` includes connecting, so `connect` must be shorter: then, a call to a provider that's down counts as not received. */

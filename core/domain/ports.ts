@@ -1,7 +1,9 @@
+import type { CallState } from '#contract/calls/calls.ts';
 import type { AnsweredBy, OutcomeState } from '#contract/calls/dialer.ts';
-import type { Named } from '#contract/console/common.ts';
+import type { Named, TenancyKind, UserType } from '#contract/console/common.ts';
 import type { HoursRule } from '#contract/protection/calling-hours.ts';
-import type { ContactLimits, Pace } from '#contract/protection/dialing.ts';
+import type { ContactLimits, HeldFor, Pace, StopScope } from '#contract/protection/dialing.ts';
+import type { DoNotCallReason, DoNotCallSource } from '#contract/protection/do-not-call.ts';
 import type { RestrictedKind } from '#contract/protection/numbers.ts';
 import type { OptOutScope, ProtectionScope } from '#contract/protection/protection.ts';
 import type { Settlement } from './calls/call-states.ts';
@@ -9,64 +11,20 @@ import type { ActivityVisibility, CampaignAccess, DirectoryAccess, KeyVisibility
 import type { Millis } from './instant.ts';
 import type {
   Account,
-  ActiveKey,
-  ActivityFilter,
   ApiKey,
-  ApiKeyDetails,
   AuditEvent,
-  CallCount,
-  CallDetails,
-  CallFilter,
-  CallKey,
-  CallReference,
-  CallStretch,
-  CampaignRules,
-  ChainedEvent,
-  CheckedCode,
-  ClaimedCall,
-  ContactCall,
   Credentials,
-  DeletionImpact,
-  DialerTrouble,
-  DialingStop,
   Digest,
-  DoNotCallEntry,
-  EndedSignIn,
-  ImportAddition,
-  ImportChange,
-  ImportedEntity,
-  ImportedNumber,
-  ImportedNumbers,
-  ImportKind,
   KeyLimits,
-  Link,
-  ListedCall,
-  ListedEvent,
-  ListedUser,
-  ListFilter,
-  Managed,
-  ManagedCampaign,
-  NewCall,
-  NewDoNotCall,
-  NewPassword,
-  NewUser,
-  Objection,
+  Operator,
   OwningScope,
   Person,
-  RetentionDays,
-  RuleScope,
-  ScopeContactLimits,
-  Seal,
   Session,
-  SignInCode,
   SignInVersion,
-  StopReason,
-  StretchEnd,
   Subject,
-  TargetUser,
   Tenancy,
   User,
-  UserChange,
+  Viewer,
 } from './model.ts';
 import type { PhonePosition, TimePosition } from './paging.ts';
 
@@ -172,6 +130,12 @@ export type SecretBox = {
 export type CancelQueuedCalls = boolean | 'soon' | 'later';
 export type RevokeOptions = { cancelQueuedCalls: CancelQueuedCalls; at: Millis };
 
+/** An account, or a partner with all its accounts. */
+export type Place = Named & { kind: TenancyKind };
+
+/** @property reach the scope that the key has access to now */
+export type ApiKeyDetails = { apiKey: ApiKey; createdIn: Place; reach: Place; lastUsedAddress: string | null };
+
 export type ApiKeyStore = {
   /** @returns false if the creator already has `maxActive` active keys, even if several processes create some concurrently */
   create(key: ApiKey, digest: Digest, maxActive: number, event: AuditEvent): Promise<boolean>;
@@ -210,6 +174,50 @@ export type ApiKeyStore = {
 
 /** At most 7 or 30 days, more, or without expiry. */
 export type DaysLeft = 'expired' | '7' | '30' | 'more' | 'never';
+
+/** What a process last read about a key. It doesn't decide anything: the statement that does the work checks whether it's still true. */
+export type ActiveKey = {
+  /** Null if it doesn't expire. Never changes after creation. */
+  expiresAt: Millis | null;
+  /** Storage updates this when a statement finds that the limits have changed. */
+  limits: KeyLimits | null;
+  /** The last day on which the key has placed all its calls, if there was one. */
+  fullOn?: string;
+};
+
+/** A placed call, as it's stored. */
+export type NewCall = {
+  contactId: string;
+  requestId: string;
+  phone: string;
+  name: string | null;
+  timeZone: string | null;
+  variables: Readonly<Record<string, string>> | null;
+  notBefore: Millis | null;
+  notAfter: Millis | null;
+};
+
+/** Never changes until it's erased. */
+type StoredCall = Omit<NewCall, 'variables'> & { campaignId: string; variables: Readonly<Record<string, string>>; placedAt: Millis };
+
+export type CallReference = { contactId: string } | { requestId: string };
+
+/** Why a call can't be made at all. */
+export type Objection =
+  | { kind: 'number-kind'; numberKind: RestrictedKind }
+  | { kind: 'country'; country: string | null }
+  /** Calling hours apply. */
+  | { kind: 'unknown-time-zone' }
+  /** Calling hours don't allow the call in time. `opensAt` is null if they don't open within 31 days. */
+  | { kind: 'outside-calling-hours'; opensAt: Millis | null }
+  /** The number has had as many calls as it may have in the time that's left. */
+  | { kind: 'contact-limit' }
+  /** Dialing was stopped, or the pace was too slow, for as long as a call without `notAfter` may wait. */
+  | { kind: 'stop' | 'pace' };
+
+/** Why calls were stopped, for the metrics. */
+export const stopReasons = ['do-not-call', 'number', 'calling-hours', 'contact-limit', 'stop', 'pace'] as const;
+export type StopReason = (typeof stopReasons)[number];
 
 /** The key that a request used, and the client's address. The response is due by `deadline`, in milliseconds of `performance.now()`. */
 export type KeyCaller = { key: ActiveKey; digest: Digest; address: string; deadline: number };
@@ -252,13 +260,74 @@ export type CallStore = {
   authorize(request: KeyedRequest): Promise<'authorized' | Refusal>;
 };
 
+/** @property cursor the item after which the page starts */
+export type ListFilter = { search: string; cursor: string | null };
+
+/** The start or end of a time range. For the IDs, see `Randomness.idsAround`. */
+export type RangeEnd = { at: Millis; lowestId: string; highestId: string };
+/** A time range of a day or more: includes `from`, excludes `before`; null means open. */
+export type InstantRange = { from: RangeEnd | null; before: RangeEnd | null };
+
+/** @property states empty for all states */
+export type CallFilter = { placed: InstantRange; states: readonly CallState[]; apiKey: string | null; search: string };
+
+export type ListedCall = {
+  requestId: string;
+  contactId: string;
+  phone: string | null;
+  name: string | null;
+  state: CallState;
+  detail: string | null;
+  placedAt: Millis;
+  dialedAt: Millis | null;
+  endedAt: Millis | null;
+  /** The key that placed the call, revoked or not; null if the viewer can't see that key. */
+  apiKey: (Named & { creator: Named }) | null;
+  isSimulated: boolean;
+  /** Null if the call isn't held, and if a stop or a pace holds it, because that time isn't known. */
+  heldUntil: Millis | null;
+  heldFor: HeldFor | null;
+  /** Whether contact limits don't allow the call in time, so that it lapses at `heldUntil`. */
+  lapses: boolean;
+  /** When the number was last called, if contact limits hold the call because of that. */
+  lastCalledAt?: Millis | undefined;
+  answeredBy: AnsweredBy | null;
+  timeZone: string | null;
+  campaign: Named;
+};
+
+export type CallDetails = {
+  call: ListedCall;
+  variables: Readonly<Record<string, string>> | null;
+  notBefore: Millis | null;
+  notAfter: Millis | null;
+  durationSeconds: number | null;
+  attempts: number;
+  firstAttemptAt: Millis | null;
+  /** Null unless the call is waiting for a dialer, and won't lapse first. Also null while a stop or a pace holds it. */
+  nextAttemptAt: Millis | null;
+  toldLateAt: Millis | null;
+};
+
+/** Counts calls placed in the quarter-hour that begins at `quarterAt`. */
+export type CallCount = { quarterAt: Millis; state: CallState; answeredBy: AnsweredBy | null; calls: number };
+
+/** The oldest call of a stretch (see `CallListStore.list`), after which the next stretch begins; null if there are no older calls. */
+export type StretchEnd = { contactId: string; placedAt: Millis } | null;
+
 export type CallListStore = {
   hasCampaign(access: CampaignAccess, campaignId: string): Promise<boolean>;
   /**
    * Lists calls newest first, after the cursor. Searches only a stretch of a few thousand calls, so that each statement is short, no matter
    * how many calls the campaign has.
    */
-  list(scope: CallScope, filter: CallFilter, cursor: string | null, visibility: KeyVisibility, limit: number): Promise<CallStretch>;
+  list(
+    scope: CallScope,
+    filter: CallFilter,
+    cursor: string | null,
+    visibility: KeyVisibility,
+    limit: number,
+  ): Promise<{ calls: ListedCall[]; end: StretchEnd }>;
   /**
    * Lists the calls, newest first, whose request ID is exactly what's searched for, and those with that number that were handed off before
    * an instant. Indexes find both. None, if a number has thousands of them.
@@ -284,6 +353,9 @@ export type CallScope = { kind: 'campaigns'; ids: readonly string[] } | Campaign
 
 export type CountOfCampaign = CallCount & { campaignId: string };
 
+/** How many days the contact data of ended calls, and audit events, are kept; null for no limit. */
+export type RetentionDays = Readonly<{ contacts: number | null; auditEvents: number | null }>;
+
 export type RetentionStore = {
   /** Null if no core has recorded any. */
   recordedDays(): Promise<RetentionDays | null>;
@@ -297,11 +369,55 @@ export type RetentionStore = {
   forgetCounts(before: Millis, signal?: AbortSignal): Promise<number>;
 };
 
+export type CallKey = { campaignId: string; contactId: string };
+
+/** Everything that's stored about a call to a person. */
+export type ContactCall = StoredCall &
+  Pick<ListedCall, 'state' | 'dialedAt' | 'endedAt' | 'detail'> & {
+    campaignName: string;
+    accountName: string;
+    durationSeconds: number | null;
+  };
+
 export type ContactStore = {
   /** Returns the number's calls, oldest first. Reads all calls, in small batches. */
   findCalls(phone: string): Promise<ContactCall[]>;
   /** Cancels queued calls, and erases those that have ended. @param toEvent gets the number of calls that a transaction has erased */
   erase(calls: readonly CallKey[], at: Millis, toEvent: (erased: number) => AuditEvent): Promise<{ cancelled: number; erased: number }>;
+};
+
+/** A call's campaign as a provider gets it. */
+export type CallCampaign = Named & { settings: Readonly<Record<string, string>>; account: Named; partner: Named };
+
+/**
+ * When a call may leave within its paces, in ms of `performance.now()`, which never steps. If it can't leave by then, it waits for another
+ * turn, because the next call leaves at a fixed distance.
+ */
+export type DepartureTime = { at: number; by: number };
+
+/** @property claimedAt right before its claim was saved, in ms of `performance.now()` @property leaves null if it has no pace */
+export type ClaimedCall = StoredCall & {
+  campaign: CallCampaign;
+  claimedAt: number;
+  leaves: DepartureTime | null;
+  firstAttemptAt: Millis;
+  /** The provider that has, or may have, the call. */
+  provider: string;
+  /** The number of this claim (see call-states.ts). Storage ignores results of an earlier claim. */
+  attempt: number;
+  /** See call-states.ts. */
+  handoff: 'open' | 'doubt' | 'taken';
+  leaseUntil: Millis;
+  /** Why the call must not be handed off again, even if the provider doesn't have it; null if it may be. */
+  stopped: string | null;
+};
+
+/** The provider isn't accepting calls. */
+export type DialerTrouble = {
+  /** When the first of these hand-offs in a row failed. */
+  since: Millis;
+  /** Why the last one did. Doesn't quote the provider, because its message may contain details of a call. */
+  reason: string;
 };
 
 /** `detail` may quote the provider; `reason` doesn't. */
@@ -396,6 +512,33 @@ export type DialingStore = {
   queue(now: Millis): Promise<{ waiting: ReadonlyMap<WaitingFor, number>; oldestDueAt: Millis | null }>;
 };
 
+/** What rules belong to. `owner.accountId` is null only for a partner. */
+export type RuleScope = Named & { kind: ProtectionScope; owner: OwningScope };
+
+/**
+ * The rules that apply to a campaign's calls.
+ *
+ * @property version changes with any rule of the partner, its accounts and their campaigns; null if none of them has ever had rules
+ * @property countries empty for all
+ * @property kinds the restricted kinds that may be called
+ */
+export type CampaignRules = {
+  version: number | null;
+  hours: readonly HoursRule[];
+  /** The ID of the scope that has the hours; null if there are none. */
+  hoursFrom: string | null;
+  countries: readonly string[];
+  kinds: readonly RestrictedKind[];
+  /** The paces of the campaign and of its account that aren't null. */
+  paces: readonly ScopePace[];
+  contactLimits: ScopeContactLimits | null;
+};
+
+/** A scope with a pace: the server, whose ID is empty, an account or a campaign. */
+export type ScopePace = Pace & { scopeId: string; accountId: string | null; campaignId: string | null };
+/** The calls that limits count: those of an account or, for a partner's limits, of all its accounts. */
+export type ScopeContactLimits = { limits: ContactLimits; scope: ProtectionScope; scopeId: string; counts: OwningScope };
+
 /** The rules that a scope itself has. Null means that it inherits them. */
 export type ScopeRules = {
   hours: readonly HoursRule[] | null;
@@ -410,6 +553,32 @@ export type CheckRules = (before: ScopeRules) => void;
 
 /** The do-not-call lists of an account, of a partner and all its accounts, or of everyone. */
 export type ProtectionAccess = Exclude<CampaignAccess, { kind: 'nothing' }>;
+
+/** A number that an account, or all accounts of a partner, must not call. @property endsAt null if the entry doesn't end */
+export type DoNotCallEntry = {
+  id: string;
+  phone: string;
+  scope: Place;
+  reason: DoNotCallReason;
+  note: string | null;
+  source: DoNotCallSource;
+  call: CallKey | null;
+  createdBy: Named | null;
+  createdAt: Millis;
+  endsAt: Millis | null;
+};
+
+/** A number from an import, with the details from its line. */
+export type ImportedNumber = Pick<DoNotCallEntry, 'phone'> &
+  Partial<Pick<DoNotCallEntry, 'reason' | 'note' | 'source' | 'createdAt' | 'endsAt'>>;
+
+/** Numbers for one list. The other fields apply to each number that doesn't have its own value. */
+export type NewDoNotCall = Omit<DoNotCallEntry, 'id' | 'phone' | 'scope'> & {
+  owner: OwningScope;
+  numbers: readonly ({ id: string } & ImportedNumber)[];
+};
+
+export type ImportedNumbers = Omit<NewDoNotCall, 'numbers'>;
 
 /**
  * The statements that place and claim calls check these lists themselves, and so they do with the rules. A change returns only once every
@@ -467,6 +636,18 @@ export type RuleStore = {
   makeHeldDue(now: Millis, signal: AbortSignal): Promise<number>;
 };
 
+export type DialingStop = {
+  id: string;
+  scope: StopScope;
+  target: Named | null;
+  /** Null for the server. `owner.accountId` is null for a partner. */
+  owner: OwningScope | null;
+  at: Millis;
+  by: Named | null;
+  byType: Viewer['userType'] | Operator['userType'];
+  reason: string | null;
+};
+
 /** The claim reads stops itself, after it has locked the calls. */
 export type StopStore = {
   /**
@@ -500,6 +681,38 @@ export type StopStore = {
 
 export const waitingReasons = ['dialer', 'calling-hours', 'stop', 'pace', 'contact-limit'] as const;
 export type WaitingFor = (typeof waitingReasons)[number];
+
+/** @property partnerName the name of the partner of the user's account, or of the user's own partner; null for staff */
+export type ListedUser = User & {
+  partnerName: string | null;
+  createdAt: Millis;
+  lastSignInAt: Millis | null;
+  disabledAt: Millis | null;
+  apiKeys: number;
+  link: Link | null;
+  hasSecondFactor: boolean;
+  signInVersion: SignInVersion;
+};
+
+/** A user to change. `signInVersion` is the one that the user must still have; if it's missing, any will do. */
+export type TargetUser = Pick<User, 'id'> & { signInVersion?: SignInVersion };
+
+/** What would be deleted with a user: a page of the user's keys, newest first, and the number of sessions. */
+export type DeletionImpact = {
+  apiKeys: (Pick<ApiKey, 'id' | 'name' | 'createdAt' | 'lastUsedAt' | 'expiresAt'> & { queuedCalls: number })[];
+  sessions: number;
+};
+
+export type UserInput = { email: string; name: string; userType: UserType; accountId: string | null; partnerId: string | null };
+export type UserChange = Omit<UserInput, 'email'>;
+export type NewUser = UserInput & { id: string; password: NewPassword; createdAt: Millis };
+
+/**
+ * An argon2id hash. `expiresAt` is null for a password that the user chose.
+ *
+ * @property isHandedOut whether someone has handed the password out. Without it, the user replaces one that may have been handed out
+ */
+export type NewPassword = { hash: string; expiresAt: Millis | null; isHandedOut?: boolean };
 
 /** @property awaySince selects users who haven't signed in since then; null for all */
 export type UserFilter = { search: string; awaySince: Millis | null };
@@ -549,6 +762,14 @@ export type EndedKey = Pick<ApiKey, 'id' | 'name' | 'eventScope'>;
 /** Builds the event of a key that ends with its user. */
 export type ToKeyEvent = (deletion: Deletion, key: EndedKey) => AuditEvent;
 
+export type Campaign = Named & { account: Named };
+
+/** A partner, account or campaign as its managers see it, with its parent. */
+export type ManagedPartner = Named & { accounts: number };
+export type ManagedAccount = Named & { partner: Named; campaigns: number };
+export type ManagedCampaign = Named & { account: Named; partner: Named; settings: Record<string, string> };
+export type Managed = { partner: ManagedPartner; account: ManagedAccount; campaign: ManagedCampaign };
+
 /** @property count null if it isn't counted, because there may be millions */
 export type Belonging = { noun: string; count: number | null };
 
@@ -584,6 +805,32 @@ export type DirectoryStore = {
   /** Lists the best matches first. */
   searchTenancies(text: string, limit: number): Promise<Tenancy[]>;
 };
+
+export type ImportKind = 'partners' | 'accounts' | 'campaigns' | 'users';
+
+/** A partner, account, campaign or user in an import file. Fields that its kind doesn't have are null. */
+export type ImportedEntity = {
+  externalId: string;
+  id: string;
+  name: string;
+  partnerId: string | null;
+  accountId: string | null;
+  email: string | null;
+  userType: string | null;
+  disabled: boolean | null;
+};
+
+/** @property disabling records that a user was disabled or enabled; null if that doesn't change */
+export type ImportAddition = { entity: ImportedEntity; password: NewPassword | null; event: AuditEvent; disabling: AuditEvent | null };
+/** @property event null if the user is only disabled or enabled @property unlinking null unless the user's email address changes */
+export type ImportChange = {
+  entity: ImportedEntity;
+  event: AuditEvent | null;
+  unlinking: AuditEvent | null;
+  disabling: AuditEvent | null;
+};
+/** What a changed user has lost. */
+export type EndedSignIn = { sessions: number; unlinked: boolean };
 
 export type ImportStore = {
   find(kind: ImportKind, externalIds: readonly string[]): Promise<Map<string, ImportedEntity>>;
@@ -645,6 +892,9 @@ export type SessionBounds = { startedAfter: Millis; seenAfter: Millis; before: M
 
 export type NewSession = { id: Digest; userId: string; at: Millis; halfOpenUntil: Millis | null };
 
+/** What's needed to use up a correct code: the time step of one from the app, or the digest of a recovery code. */
+export type CheckedCode = { kind: 'step'; step: number } | { kind: 'recovery'; digest: Digest };
+
 export type SessionStore = {
   /**
    * @param event null for a half-open session, because the user hasn't signed in yet
@@ -666,6 +916,11 @@ export type SessionStore = {
   sweep(bounds: SessionBounds): Promise<void>;
   endDisallowed(allowed: { password: boolean; issuer: string | null }): Promise<void>;
 };
+
+export type Link = Subject & { linkedAt: Millis };
+
+/** A code that the app exchanges for its own session. Only its digest is stored. */
+export type SignInCode = Subject & { digest: Digest; userId: string; signInVersion: SignInVersion; challenge: string; expiresAt: Millis };
 
 export type LinkStore = {
   find(subject: Subject): Promise<{ user: User; disabledAt: Millis | null; signInVersion: SignInVersion } | null>;
@@ -714,6 +969,12 @@ export type SecondFactorStore = {
 
 type ConfirmedFactor = { secret: string; step: number; recoveryDigests: readonly Digest[]; at: Millis };
 
+/** `fields` contains all of an event's data, in a fixed order. */
+export type ChainedEvent = { seq: number; hash: string; at: Millis; fields: readonly (string | number | null)[] };
+
+/** Identifies a state of the chain: no event up to it can change without changing the hash. */
+export type Seal = { seq: number; hash: string };
+
 /** The chain of audit events: see audit-chain.ts. */
 export type AuditChainStore = {
   /** Chains the events that aren't chained yet, oldest first, in small batches. @returns the number of events */
@@ -725,6 +986,21 @@ export type AuditChainStore = {
   oldestAt(): Promise<number | null>;
   /** Deletes events up to and including `last`, in small batches. @returns the number of events */
   prune(last: number, signal?: AbortSignal): Promise<number>;
+};
+
+export type ActivityFilter = {
+  at: InstantRange;
+  /** Null for all actors; its `id` is null for the operator. */
+  actor: { id: string | null } | null;
+  action: string | null;
+  /** An ID. */
+  subject: string | null;
+};
+
+/** The action can be any text, because an older or newer release may have written it. */
+export type ListedEvent = Omit<AuditEvent, 'owningScope' | 'action' | 'actor' | 'session' | 'budget'> & {
+  action: string;
+  actor: Person | null;
 };
 
 export type ActivityStore = {

@@ -2,7 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { outcomeStates } from '#contract/calls/dialer.ts';
 import { sessionRoutes } from '#contract/console/session.ts';
 import type { DialerObserver } from '../dialer/loop.ts';
-import { stopReasons } from '../domain/model.ts';
+import { stopReasons } from '../domain/ports.ts';
 import { type CodeResult, identityProviderResults } from '../http/middleware/context.ts';
 import { notAnswered } from '../http/middleware/every-request.ts';
 import { adminCommand } from '../program.ts';

@@ -4,8 +4,7 @@ import pino from 'pino';
 import { type Dialer, startDialer } from '../../core/dialer/loop.ts';
 import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { instant } from '../../core/domain/instant.ts';
-import type { ClaimedCall } from '../../core/domain/model.ts';
-import type { DialingStore, HandoffResult, Provider } from '../../core/domain/ports.ts';
+import type { ClaimedCall, DialingStore, HandoffResult, Provider } from '../../core/domain/ports.ts';
 import { fakeClock } from '../support/clock.ts';
 import { until } from '../support/until.ts';
 

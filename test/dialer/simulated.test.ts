@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { simulatedProvider } from '../../core/dialer/simulated.ts';
 import { instant } from '../../core/domain/instant.ts';
-import type { ClaimedCall } from '../../core/domain/model.ts';
+import type { ClaimedCall } from '../../core/domain/ports.ts';
 import { fakeClock } from '../support/clock.ts';
 
 const callTo = (phone: string): ClaimedCall => ({

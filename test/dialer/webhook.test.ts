@@ -7,7 +7,7 @@ import { limits } from '#contract/limits.ts';
 import { timeouts, webhookProvider } from '../../core/dialer/webhook.ts';
 import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { instant } from '../../core/domain/instant.ts';
-import type { ClaimedCall } from '../../core/domain/model.ts';
+import type { ClaimedCall } from '../../core/domain/ports.ts';
 import { fakeClock } from '../support/clock.ts';
 import { signingSecret, startReceiver } from '../support/provider.ts';
 

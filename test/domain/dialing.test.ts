@@ -2,8 +2,7 @@ import { expect } from 'chai';
 import { dialingLimits, nextStep, retryDelay, toSettlement, troubleLimits } from '../../core/domain/calls/dialing.ts';
 import { clockSkew, deadlines } from '../../core/domain/deadlines.ts';
 import { instant } from '../../core/domain/instant.ts';
-import type { ClaimedCall } from '../../core/domain/model.ts';
-import type { HandoffResult, Provider } from '../../core/domain/ports.ts';
+import type { ClaimedCall, HandoffResult, Provider } from '../../core/domain/ports.ts';
 
 const now = instant(1_795_000_000_000);
 const hour = 3_600_000;

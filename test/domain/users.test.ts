@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createUser, oneTimePasswordNote } from '../../core/domain/directory/users.ts';
 import { oneDay, plus } from '../../core/domain/instant.ts';
-import type { UserInput, Viewer } from '../../core/domain/model.ts';
+import type { Viewer } from '../../core/domain/model.ts';
+import type { UserInput } from '../../core/domain/ports.ts';
 import { createUsers, readProblem, viewers } from '../support/ports.ts';
 
 const { partner, tied, staff, staffInAccount } = viewers;

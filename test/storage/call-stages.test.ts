@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { handoffStages, isHandoffStage, type Stage, stagesBefore, toState, transitions } from '../../core/domain/calls/call-states.ts';
 import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { instant } from '../../core/domain/instant.ts';
-import type { ClaimedCall } from '../../core/domain/model.ts';
+import type { ClaimedCall } from '../../core/domain/ports.ts';
 import { required } from '../../core/storage/engine/database.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
 import { cancelQueued, isAt, stopCalls } from '../../core/storage/queue/queue.ts';

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import { type CallState, callStates } from '#contract/calls/states.ts';
 import { instant } from '../../core/domain/instant.ts';
-import type { CallFilter } from '../../core/domain/model.ts';
-import type { CallScope } from '../../core/domain/ports.ts';
+import type { CallFilter, CallScope } from '../../core/domain/ports.ts';
 import { at, testRandomness } from '../support/clock.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type DirectAccess, databaseWithTenants, openDirect, type Tenants } from '../support/tenants.ts';

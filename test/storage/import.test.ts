@@ -4,7 +4,7 @@ import { operator } from '../../core/domain/audit/audit.ts';
 import { type ImportFile, importAll, importFileSchema } from '../../core/domain/directory/import.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
 import { oneDay } from '../../core/domain/instant.ts';
-import type { ImportedEntity, ImportKind } from '../../core/domain/model.ts';
+import type { ImportedEntity, ImportKind } from '../../core/domain/ports.ts';
 import type { Problem } from '../../core/domain/problem.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { openForEach } from '../support/suites.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { operator, userEvent } from '../../core/domain/audit/audit.ts';
-import type { CheckedCode } from '../../core/domain/model.ts';
+import type { CheckedCode } from '../../core/domain/ports.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { createTenants, openDirect } from '../support/tenants.ts';
 

@@ -1,7 +1,18 @@
 import { operator } from '../../core/domain/audit/audit.ts';
 import { type ImportFile, importAll, importFileSchema } from '../../core/domain/directory/import.ts';
-import type { AuditEvent, ImportedEntity, ImportKind, NewUser, Viewer } from '../../core/domain/model.ts';
-import type { DirectoryStore, ImportStore, Passwords, Ports, Stores, ThrottleStore, UserStore } from '../../core/domain/ports.ts';
+import type { AuditEvent, Viewer } from '../../core/domain/model.ts';
+import type {
+  DirectoryStore,
+  ImportedEntity,
+  ImportKind,
+  ImportStore,
+  NewUser,
+  Passwords,
+  Ports,
+  Stores,
+  ThrottleStore,
+  UserStore,
+} from '../../core/domain/ports.ts';
 import { Problem } from '../../core/domain/problem.ts';
 import { argon2Passwords } from '../../core/server/passwords.ts';
 import { fakeClock, testRandomness, unknownIds } from './clock.ts';

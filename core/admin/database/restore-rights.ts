@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { changeApiKey } from '../../domain/api-keys.ts';
 import { userEvent } from '../../domain/audit/audit.ts';
 import { changeUser, unlinkUser } from '../../domain/directory/users.ts';
-import type { ListedUser } from '../../domain/model.ts';
+import type { ListedUser } from '../../domain/ports.ts';
 import { recordAudit } from '../../storage/audit/audit.ts';
 import { inChunks } from '../../storage/engine/database.ts';
 import type { ApiKeyRow, LinkRow, SecondFactorRow, UserRow } from '../../storage/engine/tables.ts';

@@ -2,9 +2,9 @@ import type { RecordExport } from '#contract/console/activity.ts';
 import { limits } from '#contract/limits.ts';
 import { foldText } from '#contract/text/text.ts';
 import { scopeFor } from '../directory/scope.ts';
-import type { ActivityFilter, ListedEvent, SignedInCaller, Viewer } from '../model.ts';
+import type { SignedInCaller, Viewer } from '../model.ts';
 import { idCursors, type Page, readPage, type Total, toId, withTotal } from '../paging.ts';
-import type { Ports } from '../ports.ts';
+import type { ActivityFilter, ListedEvent, Ports } from '../ports.ts';
 import { countRecorded } from '../sign-in/throttle.ts';
 import { auditEvent } from './audit.ts';
 

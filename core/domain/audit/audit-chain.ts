@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { clockSkew } from '../deadlines.ts';
 import { oneDay, plus } from '../instant.ts';
-import type { Actor, AuditSubject, ChainedEvent, Seal } from '../model.ts';
-import type { AuditChainStore, Ports } from '../ports.ts';
+import type { Actor, AuditSubject } from '../model.ts';
+import type { AuditChainStore, ChainedEvent, Ports, Seal } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { auditEvent } from './audit.ts';
 

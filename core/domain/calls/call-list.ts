@@ -5,9 +5,20 @@ import { listCampaigns } from '../directory/directory.ts';
 import { scopeFor } from '../directory/scope.ts';
 import type { Turn } from '../fair-queue.ts';
 import { type Millis, oneMinute, plus } from '../instant.ts';
-import type { CallCount, CallDetails, CallFilter, InstantRange, ListedCall, ListFilter, StretchEnd, Viewer } from '../model.ts';
+import type { Viewer } from '../model.ts';
 import { capTotal, type Page, type Total, timeCursors, toPage } from '../paging.ts';
-import type { CallScope, CountOfCampaign, Ports } from '../ports.ts';
+import type {
+  CallCount,
+  CallDetails,
+  CallFilter,
+  CallScope,
+  CountOfCampaign,
+  InstantRange,
+  ListedCall,
+  ListFilter,
+  Ports,
+  StretchEnd,
+} from '../ports.ts';
 import { notFound, Problem } from '../problem.ts';
 import { chartDays, type Day, type DayRange, firstDayStart, groupByDay, listDays, rangeEnd } from './days.ts';
 

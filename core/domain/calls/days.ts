@@ -1,8 +1,7 @@
 import { dayNumber, localDay, plusDays, startOfDay } from '#contract/calendar.ts';
 import { limits } from '#contract/limits.ts';
 import { instant, type Millis } from '../instant.ts';
-import type { InstantRange, RangeEnd } from '../model.ts';
-import type { Randomness } from '../ports.ts';
+import type { InstantRange, Randomness, RangeEnd } from '../ports.ts';
 
 export type Day = { day: string; from: Millis };
 

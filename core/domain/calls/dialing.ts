@@ -1,8 +1,17 @@
 import { Duration } from 'luxon';
 import { clockSkew } from '../deadlines.ts';
 import { instant, type Millis, plus } from '../instant.ts';
-import type { ClaimedCall, DialerTrouble } from '../model.ts';
-import { type Clock, type DialingStore, type HandoffResult, type Ports, type Provider, type WaitingFor, waitingReasons } from '../ports.ts';
+import {
+  type ClaimedCall,
+  type Clock,
+  type DialerTrouble,
+  type DialingStore,
+  type HandoffResult,
+  type Ports,
+  type Provider,
+  type WaitingFor,
+  waitingReasons,
+} from '../ports.ts';
 import { countAttempts, type EndingEvent, type Settlement, stageAfter } from './call-states.ts';
 
 export const dialingLimits = {

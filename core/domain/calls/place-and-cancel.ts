@@ -3,8 +3,7 @@ import { counted } from '#contract/text/count.ts';
 import { parseTimestamp, timestamp } from '#contract/text/text.ts';
 import { toQuota } from '../api-keys.ts';
 import { instant, type Millis } from '../instant.ts';
-import type { ActiveKey, CallReference, NewCall, Objection } from '../model.ts';
-import type { KeyCaller, Ports, Refusal } from '../ports.ts';
+import type { ActiveKey, CallReference, KeyCaller, NewCall, Objection, Ports, Refusal } from '../ports.ts';
 import { invalidBody, Problem, type Quota, unauthorized } from '../problem.ts';
 import { describeObjection, toStopReason } from '../protection/judge.ts';
 

@@ -3,8 +3,8 @@ import type { StopDialing } from '#contract/protection/dialing.ts';
 import { auditEvent, cancelledCalls, joinDetail } from '../audit/audit.ts';
 import { findDoubt } from '../clock.ts';
 import { scopeFor } from '../directory/scope.ts';
-import type { AuditSubject, Caller, DialingStop } from '../model.ts';
-import type { Ports, ProtectionAccess } from '../ports.ts';
+import type { AuditSubject, Caller } from '../model.ts';
+import type { DialingStop, Ports, ProtectionAccess } from '../ports.ts';
 import { notFound, Problem } from '../problem.ts';
 import { findVisible } from '../protection/rules.ts';
 

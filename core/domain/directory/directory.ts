@@ -4,24 +4,9 @@ import type { ChangeCampaign, Setup } from '#contract/console/directory.ts';
 import { limits } from '#contract/limits.ts';
 import { counted } from '#contract/text/count.ts';
 import { auditEvent, describeChange } from '../audit/audit.ts';
-import type {
-  Actor,
-  AuditEvent,
-  Caller,
-  Campaign,
-  Digest,
-  ListFilter,
-  Managed,
-  ManagedAccount,
-  ManagedCampaign,
-  ManagedPartner,
-  OwningScope,
-  SignedInCaller,
-  Tenancy,
-  Viewer,
-} from '../model.ts';
+import type { Actor, AuditEvent, Caller, Digest, OwningScope, SignedInCaller, Tenancy, Viewer } from '../model.ts';
 import { idCursors, type Page, readPage, toId } from '../paging.ts';
-import type { DirectoryKind, Ports } from '../ports.ts';
+import type { Campaign, DirectoryKind, ListFilter, Managed, ManagedAccount, ManagedCampaign, ManagedPartner, Ports } from '../ports.ts';
 import { invalidField, notFound, Problem } from '../problem.ts';
 import { selectTenancy } from '../sign-in/sessions.ts';
 import { type DirectoryAccess, scopeFor } from './scope.ts';

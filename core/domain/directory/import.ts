@@ -4,8 +4,8 @@ import { userTypeSchema } from '#contract/console/common.ts';
 import { limits } from '#contract/limits.ts';
 import { emailSchema, lineSchema } from '#contract/text/text.ts';
 import { auditEvent } from '../audit/audit.ts';
-import type { Actor, ImportAddition, ImportedEntity, ImportKind, OwningScope } from '../model.ts';
-import type { ImportStore, Ports } from '../ports.ts';
+import type { Actor, OwningScope } from '../model.ts';
+import type { ImportAddition, ImportedEntity, ImportKind, ImportStore, Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { makeOneTimePassword } from './users.ts';
 

@@ -2,22 +2,19 @@ import type { PasswordChange } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
 import { auditEvent, cancelledCalls, describeChange, joinDetail, toOwningScope, userEvent } from '../audit/audit.ts';
 import { type Millis, oneDay, plus } from '../instant.ts';
+import type { Account, Actor, Caller, Session, User, Viewer } from '../model.ts';
+import { type Page, readPage, type TimePosition, timeCursors, toPage } from '../paging.ts';
 import type {
-  Account,
-  Actor,
-  Caller,
+  CancelQueuedCalls,
   ListedUser,
   ListFilter,
   NewPassword,
-  Session,
+  Ports,
   TargetUser,
-  User,
+  ToKeyEvent,
   UserChange,
   UserInput,
-  Viewer,
-} from '../model.ts';
-import { type Page, readPage, type TimePosition, timeCursors, toPage } from '../paging.ts';
-import type { CancelQueuedCalls, Ports, ToKeyEvent } from '../ports.ts';
+} from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { requireGoodPassword } from '../sign-in/new-password.ts';
 import { generateOneTimePassword, ownAttempt, requireCode, requireNoFactor } from '../sign-in/second-factor.ts';

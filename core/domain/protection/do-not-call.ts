@@ -12,9 +12,9 @@ import { instantSchema, lineSchema, parseTimestamp, toPhonePrefix } from '#contr
 import { auditEvent } from '../audit/audit.ts';
 import { type CampaignAccess, scopeFor } from '../directory/scope.ts';
 import { instant } from '../instant.ts';
-import type { Actor, Caller, DoNotCallEntry, ImportedNumber, ImportedNumbers, OwningScope } from '../model.ts';
+import type { Actor, Caller, OwningScope } from '../model.ts';
 import { idCursors, invalidCursor, type Page, type PhonePosition, phoneCursors, readPage, toId, withTotal } from '../paging.ts';
-import type { Ports, ProtectionAccess } from '../ports.ts';
+import type { DoNotCallEntry, ImportedNumber, ImportedNumbers, Ports, ProtectionAccess } from '../ports.ts';
 import { invalidBody, invalidField, notFound, Problem } from '../problem.ts';
 import { isCountry, notACountry } from './numbers.ts';
 

@@ -3,7 +3,7 @@ import type { ContactLimits } from '#contract/protection/dialing.ts';
 import { restrictedKindNames } from '#contract/protection/numbers.ts';
 import { latestDialing } from '../calls/dialing.ts';
 import { instant, type Millis, oneDay, oneMinute } from '../instant.ts';
-import type { CampaignRules, NewCall, Objection, StopReason } from '../model.ts';
+import type { CampaignRules, NewCall, Objection, StopReason } from '../ports.ts';
 import { findOpening, selectRules } from './calling-hours.ts';
 import { getCountry, getNumberKind, getZones, onlyZone } from './numbers.ts';
 

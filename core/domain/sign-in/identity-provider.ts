@@ -4,8 +4,8 @@ import { emailSchema } from '#contract/text/text.ts';
 import { userEvent } from '../audit/audit.ts';
 import { clockSkew } from '../deadlines.ts';
 import { plus } from '../instant.ts';
-import type { Digest, LinkProof, SignInCode, User } from '../model.ts';
-import type { FlowSecrets, Identity, Ports } from '../ports.ts';
+import type { Digest, LinkProof, User } from '../model.ts';
+import type { FlowSecrets, Identity, Ports, SignInCode } from '../ports.ts';
 import { unauthorized } from '../problem.ts';
 
 /**

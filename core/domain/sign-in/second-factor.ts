@@ -1,8 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { userEvent } from '../audit/audit.ts';
 import { readableEmail } from '../directory/readable-email.ts';
-import type { Actor, AuditEvent, CheckedCode, Digest, Proof, SignedInCaller, User } from '../model.ts';
-import type { Attempt, Ports } from '../ports.ts';
+import type { Actor, AuditEvent, Digest, Proof, SignedInCaller, User } from '../model.ts';
+import type { Attempt, CheckedCode, Ports } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { checkPassword, countCode, forgetWrongCodes, ownSessions, requirePasswordSignIn } from './throttle.ts';
 

@@ -5,7 +5,8 @@ import { type DoNotCallEntryView, doNotCallReasonLabels } from '#contract/protec
 import { timestamp } from '#contract/text/text.ts';
 import * as stops from '../../domain/calls/stops.ts';
 import { scopeFor } from '../../domain/directory/scope.ts';
-import type { DialingStop, DoNotCallEntry, Viewer } from '../../domain/model.ts';
+import type { Viewer } from '../../domain/model.ts';
+import type { DialingStop, DoNotCallEntry } from '../../domain/ports.ts';
 import * as list from '../../domain/protection/do-not-call.ts';
 import * as rules from '../../domain/protection/rules.ts';
 import type { Handler } from '../middleware/context.ts';

@@ -2,7 +2,7 @@ import type { UserView } from '#contract/console/users.ts';
 import { isExpired } from '#contract/expiry.ts';
 import { timestamp } from '#contract/text/text.ts';
 import * as domain from '../../domain/directory/users.ts';
-import type { ListedUser } from '../../domain/model.ts';
+import type { ListedUser } from '../../domain/ports.ts';
 import type { Handler } from '../middleware/context.ts';
 import { viewerView } from './people.ts';
 

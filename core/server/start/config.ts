@@ -10,7 +10,7 @@ import type { Pace } from '#contract/protection/dialing.ts';
 import { isLoopback, readServerAddress } from '#contract/server-address.ts';
 import { shellWord } from '#contract/text/shell.ts';
 import { lineSchema } from '#contract/text/text.ts';
-import type { RetentionDays } from '../../domain/model.ts';
+import type { RetentionDays } from '../../domain/ports.ts';
 import { adminCommand } from '../../program.ts';
 import { type DatabaseLocation, parseDatabaseUrl } from '../../storage/engine/database.ts';
 

@@ -7,8 +7,7 @@ import { countAttempts, type Stage, waitingStages } from '../../domain/calls/cal
 import { latestDialing } from '../../domain/calls/dialing.ts';
 import type { KeyVisibility } from '../../domain/directory/scope.ts';
 import type { Millis } from '../../domain/instant.ts';
-import type { CallCount, CallDetails, CallFilter, ListedCall, StretchEnd } from '../../domain/model.ts';
-import type { CallListStore, CallScope } from '../../domain/ports.ts';
+import type { CallCount, CallDetails, CallFilter, CallListStore, CallScope, ListedCall, StretchEnd } from '../../domain/ports.ts';
 import { contactKey, readContacts } from '../dialing/contact-limits.ts';
 import { campaignsIn, hasCampaign, isInCampaigns } from '../directory/directory.ts';
 import { callLane, callLanes, groupByLane, inCallLanes } from '../engine/call-lanes.ts';

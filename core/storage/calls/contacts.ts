@@ -1,5 +1,4 @@
-import type { ContactCall } from '../../domain/model.ts';
-import type { ContactStore } from '../../domain/ports.ts';
+import type { ContactCall, ContactStore } from '../../domain/ports.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { groupByLane, inCallLanes } from '../engine/call-lanes.ts';
 import { inChunks, type Lane, required } from '../engine/database.ts';

@@ -1,7 +1,6 @@
 import type { Knex } from 'knex';
 import type { Millis } from '../../domain/instant.ts';
-import type { RetentionDays } from '../../domain/model.ts';
-import type { RetentionStore } from '../../domain/ports.ts';
+import type { RetentionDays, RetentionStore } from '../../domain/ports.ts';
 import { earliest, inCallLanes, sumOfCalls } from '../engine/call-lanes.ts';
 import { countRows, getDialect, inShortTransactions, type Lane } from '../engine/database.ts';
 import { emptyLog } from '../engine/sqlite/sqlite.ts';

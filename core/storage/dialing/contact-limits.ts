@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { type Millis, oneDay, oneMinute } from '../../domain/instant.ts';
-import type { ScopeContactLimits } from '../../domain/model.ts';
+import type { ScopeContactLimits } from '../../domain/ports.ts';
 import { inCallLanes } from '../engine/call-lanes.ts';
 import { both, never, oneOf } from '../engine/conditions.ts';
 import type { Lane } from '../engine/database.ts';

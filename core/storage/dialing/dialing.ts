@@ -3,8 +3,8 @@ import { type Settlement, waitingStages, withoutAttempt } from '../../domain/cal
 import { dialingLimits, troubleLimits } from '../../domain/calls/dialing.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
 import { type Millis, plus } from '../../domain/instant.ts';
-import type { AuditEvent, ClaimedCall, DialerTrouble, OwningScope } from '../../domain/model.ts';
-import type { Clock, Conclusion, DialingStore, WaitingFor } from '../../domain/ports.ts';
+import type { AuditEvent, OwningScope } from '../../domain/model.ts';
+import type { ClaimedCall, Clock, Conclusion, DialerTrouble, DialingStore, WaitingFor } from '../../domain/ports.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { callLane, earliest, findCallLane, inCallLanes, sumOfCalls } from '../engine/call-lanes.ts';
 import { inShortTransactions, type Lane, perLane, readSql, required, requireSeen } from '../engine/database.ts';

@@ -1,7 +1,6 @@
 import type { Knex } from 'knex';
 import { instant, type Millis, oneHour } from '../../domain/instant.ts';
-import type { DepartureTime, ScopePace } from '../../domain/model.ts';
-import type { Clock } from '../../domain/ports.ts';
+import type { Clock, DepartureTime, ScopePace } from '../../domain/ports.ts';
 import { callLane } from '../engine/call-lanes.ts';
 import { both, type Condition, equal } from '../engine/conditions.ts';
 import type { Lane } from '../engine/database.ts';

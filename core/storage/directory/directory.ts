@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
 import type { Named } from '#contract/console/common.ts';
 import type { CampaignAccess } from '../../domain/directory/scope.ts';
-import type { ListFilter, Managed, Tenancy } from '../../domain/model.ts';
-import type { Belonging, CallScope, DirectoryKind, DirectoryStore, ManagedAccess } from '../../domain/ports.ts';
+import type { Tenancy } from '../../domain/model.ts';
+import type { Belonging, CallScope, DirectoryKind, DirectoryStore, ListFilter, Managed, ManagedAccess } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { recordAudit, recordAudits } from '../audit/audit.ts';
 import { type Condition, either, equal, matching, oneOf, oneSelected } from '../engine/conditions.ts';

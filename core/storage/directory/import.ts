@@ -1,7 +1,6 @@
 import type { Knex } from 'knex';
 import type { Millis } from '../../domain/instant.ts';
-import type { EndedSignIn, ImportedEntity, ImportKind, NewPassword } from '../../domain/model.ts';
-import type { ImportStore } from '../../domain/ports.ts';
+import type { EndedSignIn, ImportedEntity, ImportKind, ImportStore, NewPassword } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { recordAudit, recordAudits } from '../audit/audit.ts';
 import { inChunks, type Lanes } from '../engine/database.ts';

@@ -1,5 +1,5 @@
 import { foldText, withoutHidden } from '#contract/text/text.ts';
-import type { InstantRange } from '../../domain/model.ts';
+import type { InstantRange } from '../../domain/ports.ts';
 import type { Dialect, Lane, Value } from './database.ts';
 
 export type Condition = { sql: string; values: readonly Value[] };

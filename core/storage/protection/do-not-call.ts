@@ -2,8 +2,15 @@ import { setTimeout } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import type { Named } from '#contract/console/common.ts';
 import { type Millis, oneDay, plus } from '../../domain/instant.ts';
-import type { AuditEvent, DoNotCallEntry, ImportedNumber, ImportedNumbers, NewDoNotCall, OwningScope } from '../../domain/model.ts';
-import type { DoNotCallStore, ProtectionAccess } from '../../domain/ports.ts';
+import type { AuditEvent, OwningScope } from '../../domain/model.ts';
+import type {
+  DoNotCallEntry,
+  DoNotCallStore,
+  ImportedNumber,
+  ImportedNumbers,
+  NewDoNotCall,
+  ProtectionAccess,
+} from '../../domain/ports.ts';
 import { doNotCallDetail } from '../../domain/protection/judge.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { countCalls, sumOfCalls } from '../engine/call-lanes.ts';

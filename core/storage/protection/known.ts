@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { HoursRule } from '#contract/protection/calling-hours.ts';
 import type { ContactLimits, Pace } from '#contract/protection/dialing.ts';
 import type { RestrictedKind } from '#contract/protection/numbers.ts';
-import type { CallCampaign, CampaignRules, ScopeContactLimits } from '../../domain/model.ts';
+import type { CallCampaign, CampaignRules, ScopeContactLimits } from '../../domain/ports.ts';
 import { defaultRules } from '../../domain/protection/judge.ts';
 import { inChunks, type Lane } from '../engine/database.ts';
 import type { ProtectionRulesRow } from '../engine/tables.ts';

@@ -14,7 +14,8 @@ import {
 import { dialingLimits } from '../../domain/calls/dialing.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
 import { type Millis, oneDay } from '../../domain/instant.ts';
-import type { OwningScope, StopReason } from '../../domain/model.ts';
+import type { OwningScope } from '../../domain/model.ts';
+import type { StopReason } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { maxDaysAhead } from '../../domain/protection/calling-hours.ts';
 import { contactLimitDetail, pacedDetail, stoppedDetail } from '../../domain/protection/judge.ts';

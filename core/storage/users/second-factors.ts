@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import type { AuditEvent, CheckedCode, Digest } from '../../domain/model.ts';
-import type { SecondFactorStore } from '../../domain/ports.ts';
+import type { AuditEvent, Digest } from '../../domain/model.ts';
+import type { CheckedCode, SecondFactorStore } from '../../domain/ports.ts';
 import { lockSession, recordAudit } from '../audit/audit.ts';
 import { countRows, type Lanes } from '../engine/database.ts';
 import { rejectOrphan } from '../engine/errors.ts';

@@ -11,8 +11,8 @@ import {
   unlinkUser,
 } from '../../../core/domain/directory/users.ts';
 import { instant } from '../../../core/domain/instant.ts';
-import type { ListedUser, User } from '../../../core/domain/model.ts';
-import type { Ports } from '../../../core/domain/ports.ts';
+import type { User } from '../../../core/domain/model.ts';
+import type { ListedUser, Ports } from '../../../core/domain/ports.ts';
 import { findDeviceUser } from '../../../core/domain/sign-in/devices.ts';
 import { fakeClock } from '../../support/clock.ts';
 import { openCore } from '../../support/core.ts';
