@@ -198,7 +198,7 @@ export type NewCall = {
 };
 
 /** Never changes until it's erased. */
-type StoredCall = Omit<NewCall, 'variables'> & { campaignId: string; variables: Readonly<Record<string, string>>; placedAt: Millis };
+export type StoredCall = Omit<NewCall, 'variables'> & { campaignId: string; variables: Readonly<Record<string, string>>; placedAt: Millis };
 
 export type CallReference = { contactId: string } | { requestId: string };
 
@@ -369,7 +369,7 @@ export type RetentionStore = {
   forgetCounts(before: Millis, signal?: AbortSignal): Promise<number>;
 };
 
-export type CallKey = { campaignId: string; contactId: string };
+type CallKey = { campaignId: string; contactId: string };
 
 /** Everything that's stored about a call to a person. */
 export type ContactCall = StoredCall &
@@ -715,7 +715,7 @@ export type NewUser = UserInput & { id: string; password: NewPassword; createdAt
 export type NewPassword = { hash: string; expiresAt: Millis | null; isHandedOut?: boolean };
 
 /** @property awaySince selects users who haven't signed in since then; null for all */
-export type UserFilter = { search: string; awaySince: Millis | null };
+type UserFilter = { search: string; awaySince: Millis | null };
 
 export type UserStore = {
   count(): Promise<number>;
@@ -823,7 +823,7 @@ export type ImportedEntity = {
 /** @property disabling records that a user was disabled or enabled; null if that doesn't change */
 export type ImportAddition = { entity: ImportedEntity; password: NewPassword | null; event: AuditEvent; disabling: AuditEvent | null };
 /** @property event null if the user is only disabled or enabled @property unlinking null unless the user's email address changes */
-export type ImportChange = {
+type ImportChange = {
   entity: ImportedEntity;
   event: AuditEvent | null;
   unlinking: AuditEvent | null;
@@ -917,7 +917,7 @@ export type SessionStore = {
   endDisallowed(allowed: { password: boolean; issuer: string | null }): Promise<void>;
 };
 
-export type Link = Subject & { linkedAt: Millis };
+type Link = Subject & { linkedAt: Millis };
 
 /** A code that the app exchanges for its own session. Only its digest is stored. */
 export type SignInCode = Subject & { digest: Digest; userId: string; signInVersion: SignInVersion; challenge: string; expiresAt: Millis };

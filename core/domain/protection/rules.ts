@@ -57,7 +57,7 @@ function toRuled({ kind, id, name }: RuleScope): Ruled {
 export async function showHours(ports: Ports, viewer: Caller['viewer'], reference: Reference) {
   const [own, ...above] = await readChain(ports, viewer, reference);
   const inherited = above.flatMap(({ from, hours }) => (hours ? [{ from, rules: [...hours] }] : []));
-  return { scope: own.from, rules: [...(own.hours ?? [])], version: hoursVersion(own), inherited: inherited[0] ?? null };
+  return { scope: own.from, rules: [...(own.hours ?? [])], version: versionOf.hours(own), inherited: inherited[0] ?? null };
 }
 
 /** A scope without rules inherits them. @throws Problem `conflict` if a version is passed and the rules have changed since */
@@ -65,7 +65,7 @@ export async function setHours(ports: Ports, caller: Caller, reference: Referenc
   requireAdministrator(caller.viewer, 'change calling hours');
   const change = { hours: rules.length === 0 ? null : rules };
   const event = { action: 'calling-hours.changed', detail: describeHours(rules) } as const;
-  await setRules(ports, caller, reference, change, event, version, hoursVersion);
+  await setRules(ports, caller, reference, change, event, version, versionOf.hours);
   return showHours(ports, caller.viewer, reference);
 }
 
@@ -77,7 +77,7 @@ export async function showNumberRules(ports: Ports, viewer: Caller['viewer'], re
     kinds: [...(chain.find((rules) => rules.kinds !== null)?.kinds ?? [])],
   };
   const { from, countries, kinds } = own;
-  return { scope: from, countries: countries && [...countries], kinds: kinds && [...kinds], version: numbersVersion(own), effective };
+  return { scope: from, countries: countries && [...countries], kinds: kinds && [...kinds], version: versionOf.numbers(own), effective };
 }
 
 /**
@@ -91,7 +91,7 @@ export async function setNumberRules(ports: Ports, caller: Caller, reference: Re
   const wrong = rules.countries?.find((code) => !isCountry(code));
   if (wrong !== undefined) throw invalidField('countries', `${wrong}: ${notACountry}`);
   const event = { action: 'numbers.changed', detail: describeNumbers(rules) } as const;
-  await setRules(ports, caller, reference, rules, event, version, numbersVersion);
+  await setRules(ports, caller, reference, rules, event, version, versionOf.numbers);
   return showNumberRules(ports, caller.viewer, reference);
 }
 
@@ -103,7 +103,7 @@ export async function showPace(ports: Ports, viewer: Caller['viewer'], reference
 }
 
 function toPaceView(pace: Pace) {
-  return { ...pace, version: paceVersion({ pace }) };
+  return { ...pace, version: versionOf.pace({ pace }) };
 }
 
 /** @throws Problem `conflict` like {@link setHours} */
@@ -113,7 +113,7 @@ export async function setPace(ports: Ports, caller: Caller, reference: Reference
   const change = { pace: perSecond === null && liveCalls === null ? null : pace };
   const live = liveCalls === null ? 'any number of live calls' : counted(liveCalls, 'live call');
   const detail = `${perSecond ?? 'any number'} per second, ${live}`;
-  await setRules(ports, caller, reference, change, { action: 'pace.changed', detail }, version, paceVersion);
+  await setRules(ports, caller, reference, change, { action: 'pace.changed', detail }, version, versionOf.pace);
   return toPaceView(pace);
 }
 
@@ -121,7 +121,7 @@ export async function showContactLimits(ports: Ports, viewer: Caller['viewer'], 
   const chain = await readChain(ports, viewer, reference);
   const effective = chain.flatMap(({ from, contactLimits }) => (contactLimits ? [{ from, limits: contactLimits }] : []));
   const [own] = chain;
-  return { scope: own.from, limits: own.contactLimits, version: contactLimitsVersion(own), effective: effective[0] ?? null };
+  return { scope: own.from, limits: own.contactLimits, version: versionOf.contactLimits(own), effective: effective[0] ?? null };
 }
 
 /** @throws Problem `conflict` like {@link setHours} */
@@ -132,26 +132,18 @@ export async function setContactLimits(ports: Ports, caller: Caller, reference: 
       ? 'no limits of its own'
       : `${counted(limits.calls, 'call')} in ${counted(limits.days, 'day')}, ${counted(limits.minutesBetween, 'minute')} apart`;
   const event = { action: 'contact-limits.changed', detail } as const;
-  await setRules(ports, caller, reference, { contactLimits: limits }, event, version, contactLimitsVersion);
+  await setRules(ports, caller, reference, { contactLimits: limits }, event, version, versionOf.contactLimits);
   return showContactLimits(ports, caller.viewer, reference);
 }
 
-/** Differs only if the rules do. */
-function hoursVersion({ hours }: Pick<ScopeRules, 'hours'>): string {
-  return toVersion(hours ?? []);
-}
-
-function numbersVersion({ countries, kinds }: Pick<ScopeRules, 'countries' | 'kinds'>): string {
-  return toVersion([countries, kinds]);
-}
-
-function paceVersion({ pace }: Pick<ScopeRules, 'pace'>): string {
-  return toVersion([pace?.perSecond ?? null, pace?.liveCalls ?? null]);
-}
-
-function contactLimitsVersion({ contactLimits }: Pick<ScopeRules, 'contactLimits'>): string {
-  return toVersion([contactLimits?.calls, contactLimits?.days, contactLimits?.minutesBetween]);
-}
+/** Each differs only if the rules do. */
+const versionOf = {
+  hours: ({ hours }: Pick<ScopeRules, 'hours'>) => toVersion(hours ?? []),
+  numbers: ({ countries, kinds }: Pick<ScopeRules, 'countries' | 'kinds'>) => toVersion([countries, kinds]),
+  pace: ({ pace }: Pick<ScopeRules, 'pace'>) => toVersion([pace?.perSecond ?? null, pace?.liveCalls ?? null]),
+  contactLimits: ({ contactLimits: limits }: Pick<ScopeRules, 'contactLimits'>) =>
+    toVersion([limits?.calls, limits?.days, limits?.minutesBetween]),
+};
 
 function toVersion(rules: readonly unknown[]): string {
   return hash('sha256', JSON.stringify(rules), 'base64url').slice(0, 16);
@@ -165,14 +157,14 @@ async function setRules(
   change: Partial<ScopeRules>,
   { action, detail }: { action: AuditAction; detail: string },
   version: string | undefined,
-  versionOf: (rules: ScopeRules) => string,
+  toOwnVersion: (rules: ScopeRules) => string,
 ): Promise<void> {
   const scope = await findVisible(ports, viewer, reference);
   const { kind, id, name, owner } = scope;
   const event = { ...auditEvent(ports, actor, action, { kind, id, name }, owner), detail };
   await ports.stores.rules.setRules(scope, change, event, (before) => {
     // A repeated change isn't refused, because the response to the first one may have been lost.
-    if (version === undefined || [version, versionOf({ ...before, ...change })].includes(versionOf(before))) return;
+    if (version === undefined || [version, toOwnVersion({ ...before, ...change })].includes(toOwnVersion(before))) return;
     throw new Problem('conflict', 'Someone else changed these rules in the meantime. Check the current rules, then save yours again.');
   });
   ports.onRulesChanged();

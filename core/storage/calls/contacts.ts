@@ -1,7 +1,8 @@
 import type { ContactCall, ContactStore } from '../../domain/ports.ts';
 import { recordAudit } from '../audit/audit.ts';
+import { storedCall } from '../dialing/claim.ts';
 import { groupByLane, inCallLanes } from '../engine/call-lanes.ts';
-import { inChunks, type Lane, required } from '../engine/database.ts';
+import { inChunks, type Lane } from '../engine/database.ts';
 import { emptyLog } from '../engine/sqlite/sqlite.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { type CallKeyPair, cancelFound, selectAmong } from '../queue/queue.ts';
@@ -70,21 +71,11 @@ async function callsBetween(database: Lane, phone: string, after: Position, last
 }
 
 function contactCall(row: FoundRow): ContactCall {
-  const variables: [string, string][] = row.variables === null ? [] : JSON.parse(row.variables);
   return {
-    campaignId: row.campaign_id,
-    contactId: row.contact_id,
+    ...storedCall(row),
     campaignName: row.campaign_name,
     accountName: row.account_name,
-    requestId: row.request_id,
     state: row.state,
-    phone: required(row.phone, 'phone'),
-    name: row.name,
-    timeZone: row.time_zone,
-    variables: Object.fromEntries(variables),
-    notBefore: row.not_before,
-    notAfter: row.not_after,
-    placedAt: row.placed_at,
     dialedAt: row.dialed_at,
     endedAt: row.ended_at,
     durationSeconds: row.duration_seconds,

@@ -4,7 +4,16 @@ import type { HeldFor, Pace } from '#contract/protection/dialing.ts';
 import { claimWithoutAttempt, maxClaim } from '../../domain/calls/call-states.ts';
 import { dialingLimits, latestDialing } from '../../domain/calls/dialing.ts';
 import { instant, type Millis, oneHour, plus } from '../../domain/instant.ts';
-import type { CallCampaign, CampaignRules, ClaimedCall, Clock, DepartureTime, Objection, ScopePace } from '../../domain/ports.ts';
+import type {
+  CallCampaign,
+  CampaignRules,
+  ClaimedCall,
+  Clock,
+  DepartureTime,
+  Objection,
+  ScopePace,
+  StoredCall,
+} from '../../domain/ports.ts';
 import { describeObjection, doNotCallDetail, firstAllowed, judge, toStopReason } from '../../domain/protection/judge.ts';
 import { callLanes } from '../engine/call-lanes.ts';
 import { type Lane, readSql, required, type Value } from '../engine/database.ts';
@@ -462,24 +471,11 @@ async function moveStopped(
   return moved;
 }
 
+type StoredColumn =
+  | ('contact_id' | 'request_id' | 'campaign_id' | 'phone' | 'name')
+  | ('time_zone' | 'variables' | 'placed_at' | 'not_before' | 'not_after');
 /** The columns that claim.sql returns. */
-type ClaimedRow = Pick<
-  CallRow,
-  | 'contact_id'
-  | 'request_id'
-  | 'campaign_id'
-  | 'phone'
-  | 'name'
-  | 'time_zone'
-  | 'variables'
-  | 'placed_at'
-  | 'not_before'
-  | 'not_after'
-  | 'attempt'
-  | 'handoff'
-  | 'first_attempt_at'
-  | 'provider'
-> & { is_listed: Value | boolean };
+type ClaimedRow = Pick<CallRow, StoredColumn | 'attempt' | 'handoff' | 'first_attempt_at' | 'provider'> & { is_listed: Value | boolean };
 
 /** Returns a function that claims calls, and blocks those to numbers on a list. */
 function claimStatement(database: Lane) {
@@ -503,9 +499,22 @@ function claimStatement(database: Lane) {
     const { rows } = await claim([keys, provider, now, leaseUntil], undefined, trx);
     const opened = new Map(open.map((call) => [call.key[1], call]));
     const claimed = rows.map((row) => {
+      const { handoff, attempt } = row;
+      if (handoff === null || handoff === 'retry')
+        throw new Error(`The call ${row.contact_id} was claimed, but its hand-off is ${handoff}.`);
       const { stopped = null, leaves = null } = opened.get(row.contact_id) ?? {};
-      const campaign = campaigns.get(row.campaign_id) ?? nameless(row.campaign_id);
-      return { ...claimedCall(row), campaign, claimedAt, leaseUntil, leaves, stopped: row.is_listed ? doNotCallDetail : stopped };
+      return {
+        ...storedCall(row),
+        campaign: campaigns.get(row.campaign_id) ?? nameless(row.campaign_id),
+        firstAttemptAt: required(row.first_attempt_at, 'first_attempt_at'),
+        provider: required(row.provider, 'provider'),
+        attempt,
+        handoff,
+        claimedAt,
+        leaseUntil,
+        leaves,
+        stopped: row.is_listed ? doNotCallDetail : stopped,
+      };
     });
     if (claimed.length === keys.length) return { claimed, blocked: 0 };
     const done = new Set(rows.map((row) => row.contact_id));
@@ -525,9 +534,8 @@ function nameless(id: string): CallCampaign {
   return { id, name: '', settings: {}, account: none, partner: none };
 }
 
-function claimedCall(row: ClaimedRow): Omit<ClaimedCall, 'campaign' | 'claimedAt' | 'leaseUntil' | 'leaves' | 'stopped'> {
-  if (row.handoff === null || row.handoff === 'retry')
-    throw new Error(`The call ${row.contact_id} was claimed, but its hand-off is ${row.handoff}.`);
+/** Returns what a request has stored, and nothing has changed since. */
+export function storedCall(row: Pick<CallRow, StoredColumn>): StoredCall {
   return {
     contactId: row.contact_id,
     requestId: row.request_id,
@@ -539,10 +547,6 @@ function claimedCall(row: ClaimedRow): Omit<ClaimedCall, 'campaign' | 'claimedAt
     placedAt: row.placed_at,
     notBefore: row.not_before,
     notAfter: row.not_after,
-    firstAttemptAt: required(row.first_attempt_at, 'first_attempt_at'),
-    provider: required(row.provider, 'provider'),
-    attempt: row.attempt,
-    handoff: row.handoff,
   };
 }
 
