@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { browserForEach, describeBrowser } from '../support/browser.ts';
+import { fillInKey } from '../support/console-harness.ts';
 import { ask } from '../support/http.ts';
+import { createKeyOn } from '../support/sample-data.ts';
 import { createKey, signIn } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 
@@ -187,6 +189,40 @@ describeBrowser('a form in the console', () => {
     await browser.page.keyboard.press('Escape');
     await picker.waitFor({ state: 'detached' });
     expect(await browser.page.getByLabel('Phone numbers').inputValue()).to.equal('+49 30 12345678');
+  });
+
+  it('stays open while a key is being created', async () => {
+    const { page } = browser;
+    await open();
+    await fillInKey(page, 'Slow', 'No expiration');
+    const held = Promise.withResolvers<void>();
+    await page.route('**/console/api-keys', (route) => held.promise.then(() => route.continue()));
+    await button('Create Key').click();
+    await page.getByText('Creating…').waitFor();
+    await page.keyboard.press('Escape');
+    await button('Cancel').click({ force: true });
+    held.resolve();
+    await page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
+  });
+
+  it('isn’t closed by a late response to an earlier one', async () => {
+    const { page, harness } = browser;
+    const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Found late');
+    await open();
+    await button('Which key is this?').click();
+    await page.getByLabel('Key value').fill(keyValue);
+    const held = Promise.withResolvers<void>();
+    await page.route(/identify/, (route) => held.promise.then(() => route.continue()));
+    await button('Find key').click();
+    await page.keyboard.press('Escape');
+    await button('Create API key').click();
+    await page.getByLabel('Name', { exact: true }).fill('Typed with care');
+    const found = page.waitForResponse(/identify/);
+    held.resolve();
+    await (await found).finished();
+    // Once a later request has its response, the page has processed the held one, too.
+    await page.evaluate(`callkey.request('listActivityFacets', {})`);
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care');
   });
 
   it('clears the result for a number when another number is typed', async () => {

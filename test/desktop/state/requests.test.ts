@@ -59,3 +59,13 @@ describe('a response of a server that isn’t a core', () => {
     });
   }
 });
+
+describe("a core's problem", () => {
+  it('is shown in its own words, with the ID of the request if the core gives it', () => {
+    const problem = { type: 'urn:callkey:problems#internal', title: 'Internal error', status: 500, detail: 'Something went wrong.' };
+    const header = (name: string) => (name === 'content-type' ? 'application/problem+json' : undefined);
+    const read = (body: object) => findFailure({ status: 500, header, text: JSON.stringify(body) });
+    expect(read(problem)).to.have.nested.property('failure.detail', 'Something went wrong.');
+    expect(read({ ...problem, instance: 'abc-1' })).to.have.nested.property('failure.detail', 'Something went wrong. (abc-1)');
+  });
+});
