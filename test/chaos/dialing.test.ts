@@ -4,10 +4,22 @@ import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { clockAhead } from '../support/core.ts';
 import { createKey, openDirect, signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
-import { type Attack, describeAttacks, isQuick } from './attack.ts';
-import { startCrowd, startLoad } from './load.ts';
-import { type Behavior, takes } from './provider.ts';
-import { callBody, expectDialed, listCalls, openScene, readPeakMemory, reportCompleted, waitForNone } from './scene.ts';
+import {
+  type Attack,
+  type Behavior,
+  callBody,
+  describeAttacks,
+  expectDialed,
+  isQuick,
+  listCalls,
+  openScene,
+  readPeakMemory,
+  reportCompleted,
+  startCrowd,
+  startLoad,
+  takes,
+  waitForNone,
+} from './attack.ts';
 
 /** Accepts calls after a delay, so that there are always queued calls and hand-offs in progress. */
 const takesAfter =

@@ -6,9 +6,7 @@ import { npmPrograms, own } from '../../scripts/support/postgres.ts';
 import { createNode, nodeAt, type PostgresNode } from '../support/postgres-node.ts';
 import { startFront } from '../support/proxies.ts';
 import { until } from '../support/until.ts';
-import { type Attack, describeAttacks, isQuick } from './attack.ts';
-import { startLoad } from './load.ts';
-import { expectPlacing, openScene } from './scene.ts';
+import { type Attack, describeAttacks, expectPlacing, isQuick, openScene, startLoad } from './attack.ts';
 
 type Row = Pick<Attack, 'name' | 'title' | 'quickOn'> & {
   /**

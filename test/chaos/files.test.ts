@@ -1,8 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Attack, describeAttacks, isQuick } from './attack.ts';
-import { startLoad } from './load.ts';
-import { expectReady, openScene } from './scene.ts';
+import { type Attack, describeAttacks, expectReady, isQuick, openScene, startLoad } from './attack.ts';
 
 /** In ms, how long a core may take to notice the damage. */
 const detection = 2_000;

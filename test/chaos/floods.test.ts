@@ -6,9 +6,7 @@ import { makeKeyValue } from '#contract/key-value.ts';
 import { get } from '../support/core.ts';
 import { ask, readCookies } from '../support/http.ts';
 import { createKey, onDemand, openDirect, password, placeCall, signIn } from '../support/tenants.ts';
-import { type Attack, describeAttacks, isQuick } from './attack.ts';
-import { startCrowd } from './load.ts';
-import { callBody, openScene, readPeakMemory, type Scene } from './scene.ts';
+import { type Attack, callBody, describeAttacks, isQuick, openScene, readPeakMemory, type Scene, startCrowd } from './attack.ts';
 
 /** In MB. */
 const memoryBound = 300;

@@ -1,8 +1,6 @@
 import { ask } from '../support/http.ts';
 import { createKey } from '../support/tenants.ts';
-import { describeAttacks, isQuick, type Trial } from './attack.ts';
-import { startCrowd, startLoad } from './load.ts';
-import { openScene } from './scene.ts';
+import { describeAttacks, isQuick, openScene, startCrowd, startLoad, type Trial } from './attack.ts';
 
 /**
  * Opens a scene with two cores. @returns the scene, and a function that returns one core's address for even numbers, and the other's for

@@ -9,9 +9,7 @@ import { createNode, type PostgresNode } from '../support/postgres-node.ts';
 import { skip } from '../support/suites.ts';
 import { createKey } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
-import { describeAttacks, isQuick, type Trial } from './attack.ts';
-import { type Load, startLoad } from './load.ts';
-import { expectPlacing, expectReady, openScene, type Scene } from './scene.ts';
+import { describeAttacks, expectPlacing, expectReady, isQuick, type Load, openScene, type Scene, startLoad, type Trial } from './attack.ts';
 
 /** Long enough to fill the space that SQLite and PostgreSQL have reserved for their logs. */
 const variables = Object.fromEntries(Array.from({ length: 10 }, (_, n) => [`v${n}`, 'x'.repeat(1_000)]));

@@ -7,9 +7,7 @@ import { freshDirectory, postgresTools } from '../support/databases.ts';
 import { listProcesses, queryOnce, signalAll } from '../support/postgres-node.ts';
 import { skip } from '../support/suites.ts';
 import { until } from '../support/until.ts';
-import { describeAttacks, type Trial } from './attack.ts';
-import { startLoad } from './load.ts';
-import { expectPlacing, openScene, type Scene } from './scene.ts';
+import { describeAttacks, expectPlacing, openScene, type Scene, startLoad, type Trial } from './attack.ts';
 
 /** A PostgreSQL server with the Patroni that manages it. */
 type Node = { name: string; port: number; rest: string; kill(): void };

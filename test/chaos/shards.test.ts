@@ -15,12 +15,10 @@ import {
   readPage,
   startCluster,
 } from '../support/postgres-node.ts';
-import { startGate } from '../support/proxies.ts';
+import { startFront } from '../support/proxies.ts';
 import { skip } from '../support/suites.ts';
 import { createKey, openDirect } from '../support/tenants.ts';
-import { type Attack, describeAttacks, type Trial } from './attack.ts';
-import { startCrowd, startLoad } from './load.ts';
-import { callBody, listCalls, openScene, type Scene } from './scene.ts';
+import { type Attack, callBody, describeAttacks, listCalls, openScene, type Scene, startCrowd, startLoad, type Trial } from './attack.ts';
 
 const shards = 8;
 const rounds = [...Array(6).keys()];
@@ -129,7 +127,7 @@ const frozen: Attack['run'] = async (trial) => {
 const inDoubt: Attack['run'] = async (trial) => {
   const scene = await openShards(trial);
   const { coordinator, second } = scene;
-  const gate = await startGate(second.port);
+  const gate = await startFront(second.url(''));
   trial.cleanup.defer(() => gate.close());
   const update = `SELECT citus_update_node(nodeid, '127.0.0.1', ${gate.port}) FROM pg_dist_node WHERE nodeport = ${second.port}`;
   await coordinator.query(scene.name, update);
@@ -139,11 +137,11 @@ const inDoubt: Attack['run'] = async (trial) => {
     if (isHeld) lost++;
     if (round % 2 === 1) {
       await coordinator.stop();
-      gate.open();
+      gate.release();
       await pause(2_000);
       await coordinator.start();
     } else await pause(4_000);
-    gate.open();
+    gate.release();
   });
   scene.ledger.note(`${lost} times, a node wasn't told to commit`);
   if (lost === 0) scene.ledger.fail('no commit was in doubt');

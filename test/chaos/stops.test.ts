@@ -5,9 +5,17 @@ import { clockAhead } from '../support/core.ts';
 import { ask } from '../support/http.ts';
 import { insertCalls, openDirect, signIn, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
-import { type Attack, describeAttacks, isQuick } from './attack.ts';
-import { type Behavior, takes } from './provider.ts';
-import { openScene, reportCompleted, type Scene, waitForNone } from './scene.ts';
+import {
+  type Attack,
+  type Behavior,
+  describeAttacks,
+  isQuick,
+  openScene,
+  reportCompleted,
+  type Scene,
+  takes,
+  waitForNone,
+} from './attack.ts';
 
 /** In ms. */
 const beyondLease = dialingLimits.lease.toMillis() + 3_000;

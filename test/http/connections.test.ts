@@ -3,9 +3,8 @@ import type { IncomingMessage, RequestListener } from 'node:http';
 import { connect, Server } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { expect } from 'chai';
-import type { Listener } from '../../core/server/connections/listener.ts';
 import { hasOpenssl } from '../support/certificate.ts';
-import { client, get, open, post, statuses } from '../support/core.ts';
+import { abortListeners, client, get, open, post, statuses } from '../support/core.ts';
 import { openHandles } from '../support/hooks.ts';
 import { skip } from '../support/suites.ts';
 import { until } from '../support/until.ts';
@@ -17,8 +16,7 @@ async function readBody(request: IncomingMessage): Promise<number> {
 }
 
 describe('a connection', () => {
-  let listener: Listener;
-  afterEach(() => listener.abort());
+  afterEach(abortListeners);
 
   for (const isSecure of [false, true]) {
     describe(isSecure ? 'over TLS' : 'over TCP', () => {
@@ -27,8 +25,7 @@ describe('a connection', () => {
       });
 
       it('handles one request at a time and responds in order', async () => {
-        const opened = await open({ isSecure });
-        ({ listener } = opened);
+        const { listener, started } = await open({ isSecure });
         const { socket, seen } = await client(listener);
         const chunked = 'POST /chunked HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n';
         const large = 'x'.repeat(300_000);
@@ -36,9 +33,9 @@ describe('a connection', () => {
         const head = 'HEAD /head HTTP/1.1\r\nHost: x\r\n\r\n';
         socket.write(get('/first') + head + post('/large', large) + chunked + asks + get('/last', 'Connection: close\r\n'));
         for (const [index, path] of ['/first', '/head', '/large', '/chunked', '/expecting', '/last'].entries()) {
-          await until(() => opened.started.length > index);
-          const { request, response } = opened.started[index] ?? expect.fail();
-          expect([request.url, opened.started.length]).to.deep.equal([path, index + 1]);
+          await until(() => started.length > index);
+          const { request, response } = started[index] ?? expect.fail();
+          expect([request.url, started.length]).to.deep.equal([path, index + 1]);
           response.end(String(await readBody(request)));
         }
         await until(() => seen.isClosed);
@@ -47,13 +44,12 @@ describe('a connection', () => {
       });
 
       it('gives a client that closes its side after its requests the responses to them, and then ends', async () => {
-        const opened = await open({ isSecure });
-        ({ listener } = opened);
+        const { listener, started } = await open({ isSecure });
         const { socket, seen } = await client(listener);
         await new Promise<void>((resolve) => socket.end(post('/1', 'abc') + post('/2', 'abc') + post('/3', 'abc'), resolve));
         for (const count of [1, 2, 3]) {
-          await until(() => opened.started.length === count);
-          const { request, response } = opened.started[count - 1] ?? expect.fail();
+          await until(() => started.length === count);
+          const { request, response } = started[count - 1] ?? expect.fail();
           await readBody(request);
           response.end('z'.repeat(100_000));
         }
@@ -63,17 +59,15 @@ describe('a connection', () => {
       });
 
       it('ends when a client that was only reading closes its side', async () => {
-        const opened = await open({ isSecure });
-        ({ listener } = opened);
+        const { listener, started } = await open({ isSecure });
         const { socket, seen } = await client(listener);
         socket.end(get('/'));
         await until(() => seen.isClosed);
-        expect(opened.started[0]?.response.destroyed).to.equal(true);
+        expect(started[0]?.response.destroyed).to.equal(true);
       });
 
       it('reports a body that ends too early to a client that has closed its side', async () => {
-        const opened = await open({ isSecure });
-        ({ listener } = opened);
+        const { listener } = await open({ isSecure });
         const { socket, seen } = await client(listener);
         socket.end(post('/', 'abc').slice(0, -1));
         await until(() => seen.isClosed);
@@ -83,10 +77,10 @@ describe('a connection', () => {
       for (const isRead of [true, false])
         it(`is cut off if a body that the core ${isRead ? 'reads' : 'drops'} keeps arriving in one-byte chunks`, async () => {
           let pieces = 0;
-          ({ listener } = await open({ isSecure }, (request, response) => {
+          const { listener } = await open({ isSecure }, (request, response) => {
             if (isRead) request.on('data', () => pieces++);
             else response.end();
-          }));
+          });
           const { socket, seen } = await client(listener);
           socket.write('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n');
           socket.write('1\r\nx\r\n'.repeat(10_000));
@@ -101,7 +95,7 @@ describe('a connection', () => {
             (size) => response.end(String(size)),
             () => undefined,
           );
-        ({ listener } = await open({ isSecure }, answer));
+        const { listener } = await open({ isSecure }, answer);
         const cut = await client(listener);
         cut.socket.write(`POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(10_000)}`);
         await until(() => cut.seen.isClosed);
@@ -112,7 +106,10 @@ describe('a connection', () => {
       });
 
       it('accepts several large bodies in hundred-byte chunks', async () => {
-        ({ listener } = await open({ isSecure }, (request, response) => void readBody(request).then((size) => response.end(String(size)))));
+        const { listener } = await open(
+          { isSecure },
+          (request, response) => void readBody(request).then((size) => response.end(String(size))),
+        );
         const { socket, seen } = await client(listener);
         const chunks = `64\r\n${'x'.repeat(100)}\r\n`.repeat(3_000);
         const chunked = `POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`;
@@ -123,7 +120,7 @@ describe('a connection', () => {
 
       it('passes on only a few chunks of a body per turn of the event loop', async () => {
         const chunksPerTurn = new Map<number, number>();
-        ({ listener } = await open({ isSecure }, (request, response) => {
+        const { listener } = await open({ isSecure }, (request, response) => {
           request.on('data', () => {
             const turn = performance.nodeTiming.uvMetricsInfo.loopCount;
             chunksPerTurn.set(turn, (chunksPerTurn.get(turn) ?? 0) + 1);
@@ -131,7 +128,7 @@ describe('a connection', () => {
           // A request without a body has already ended, so it emits no event.
           if (request.readableEnded) response.end();
           else request.on('end', () => response.end());
-        }));
+        });
         const { socket, seen } = await client(listener);
         const chunks = '1\r\nx\r\n'.repeat(900);
         socket.write(`POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`);
@@ -145,13 +142,13 @@ describe('a connection', () => {
         let underWay = 0;
         let most = 0;
         let served = 0;
-        ({ listener } = await open({ isSecure }, (_, response) => {
+        const { listener } = await open({ isSecure }, (_, response) => {
           most = Math.max(most, ++underWay);
           void setImmediate().then(() => {
             underWay--;
             response.end(String(served++));
           });
-        }));
+        });
         const { socket, seen } = await client(listener);
         socket.write(get('/').repeat(2_999) + get('/', 'Connection: close\r\n'));
         await until(() => seen.isClosed);
@@ -161,15 +158,14 @@ describe('a connection', () => {
 
       it("is cut off if its client doesn't read a response", async () => {
         const answer = Buffer.alloc(30_000_000);
-        const opened = await open({ isSecure, limits: { unread: 50, lookEvery: 10 } }, (_, response) => response.end(answer));
-        ({ listener } = opened);
+        const { listener, cuts } = await open({ isSecure, limits: { unread: 50, lookEvery: 10 } }, (_, response) => response.end(answer));
         const { socket, seen } = await client(listener);
         socket.pause();
         socket.write(get('/'));
-        await until(() => opened.cuts.length > 0);
+        await until(() => cuts.length > 0);
         socket.resume();
         await until(() => seen.isClosed);
-        expect(opened.cuts).to.deep.equal(['unread 127.0.0.1']);
+        expect(cuts).to.deep.equal(['unread 127.0.0.1']);
         expect(seen.text.length < answer.length).to.equal(true);
       });
 
@@ -179,11 +175,10 @@ describe('a connection', () => {
         // system hasn't accepted yet.
         const limits = { unsent: 3 * answer.length, lookEvery: 10 };
         let served = 0;
-        const opened = await open({ isSecure, limits }, (_, response) => {
+        const { listener, cuts } = await open({ isSecure, limits }, (_, response) => {
           served++;
           response.end(answer);
         });
-        ({ listener } = opened);
         const clients: Awaited<ReturnType<typeof client>>[] = [];
         for (const _ of ['first', 'second']) {
           const opened = await client(listener);
@@ -192,21 +187,21 @@ describe('a connection', () => {
           opened.socket.write(get('/'));
           await until(() => served === clients.length);
         }
-        await until(() => opened.cuts.length > 0);
+        await until(() => cuts.length > 0);
         for (const { socket } of clients) socket.resume();
         await until(() => clients[0]?.seen.isClosed === true && (clients[1]?.seen.text.length ?? 0) > answer.length);
-        expect([opened.cuts, clients[1]?.seen.isClosed]).to.deep.equal([['unread 127.0.0.1'], false]);
+        expect([cuts, clients[1]?.seen.isClosed]).to.deep.equal([['unread 127.0.0.1'], false]);
       });
     });
   }
 
   it('starts at most two requests per turn of the event loop, however quickly they finish', async () => {
     const starts = new Map<number, number>();
-    ({ listener } = await open({}, (_, response) => {
+    const { listener } = await open({}, (_, response) => {
       const turn = performance.nodeTiming.uvMetricsInfo.loopCount;
       starts.set(turn, (starts.get(turn) ?? 0) + 1);
       response.end();
-    }));
+    });
     const { socket, seen } = await client(listener);
     socket.write(post('/', 'x').repeat(1_000) + get('/', 'Connection: close\r\n'));
     await until(() => seen.isClosed);
@@ -215,10 +210,10 @@ describe('a connection', () => {
   });
 
   it('continues after a body that was refused without reading it', async () => {
-    ({ listener } = await open({}, (request, response) => {
+    const { listener } = await open({}, (request, response) => {
       if (request.method === 'POST') response.writeHead(413);
       response.end();
-    }));
+    });
     const { socket, seen } = await client(listener);
     socket.write(post('/', 'x'.repeat(1_000_000)) + get('/', 'Connection: close\r\n'));
     await until(() => seen.isClosed);
@@ -226,37 +221,35 @@ describe('a connection', () => {
   });
 
   it("doesn't start waiting requests after its client has disconnected", async () => {
-    const opened = await open();
-    ({ listener } = opened);
+    const { listener, started } = await open();
     const { socket } = await client(listener);
     socket.write(get('/1') + get('/2'));
-    await until(() => opened.started.length > 0);
-    const { request, response } = opened.started[0] ?? expect.fail();
+    await until(() => started.length > 0);
+    const { request, response } = started[0] ?? expect.fail();
     socket.resetAndDestroy();
     // While a request is waiting, the core doesn't read from the connection, so it notices the reset only when it responds.
     request.socket.write('');
     response.end('x'.repeat(10_000_000));
     await until(() => request.socket.destroyed);
     await listener.drain();
-    expect(opened.started).to.have.length(1);
+    expect(started).to.have.length(1);
   });
 
   it("ends after the response in progress when its listener drains, and doesn't start waiting requests", async () => {
-    const opened = await open();
-    ({ listener } = opened);
+    const { listener, started } = await open();
     const { socket, seen } = await client(listener);
     socket.write(get('/1') + get('/2'));
-    await until(() => opened.started.length > 0);
+    await until(() => started.length > 0);
     const drained = listener.drain();
-    opened.started[0]?.response.end('whole');
+    started[0]?.response.end('whole');
     await drained;
     await until(() => seen.isClosed);
-    expect(opened.started.length).to.equal(1);
+    expect(started.length).to.equal(1);
     expect(seen.text.endsWith('whole')).to.equal(true);
   });
 
   it("still gets a response to its first request if it's already open when its listener drains", async () => {
-    ({ listener } = await open({}, (_, response) => response.end('whole')));
+    const { listener } = await open({}, (_, response) => response.end('whole'));
     const { socket, seen } = await client(listener);
     const drained = listener.drain();
     await until(() => !openHandles().some((handle) => handle instanceof Server));
@@ -269,10 +262,10 @@ describe('a connection', () => {
     const outcomes = new Map<string, number>();
     for (let round = 0; round < 2; round++) {
       let answered = 0;
-      ({ listener } = await open({}, (_, response) => {
+      const { listener } = await open({}, (_, response) => {
         answered++;
         response.end('whole');
-      }));
+      });
       let isOver = false;
       const ask = async () => {
         const { socket, seen } = await client(listener);
@@ -297,19 +290,18 @@ describe('a connection', () => {
 
   it("doesn't keep a draining listener open if its TLS handshake is never completed", async function () {
     if (!hasOpenssl) skip(this, "openssl isn't installed");
-    ({ listener } = await open({ isSecure: true, limits: { firstRequest: 1 } }));
+    const { listener } = await open({ isSecure: true, limits: { firstRequest: 1 } });
     const socket = connect(Number(new URL(listener.url).port), '127.0.0.1');
     await once(socket, 'connect');
     await Promise.all([once(socket, 'close'), listener.drain()]);
   });
 
   it('is cut off if a request to switch protocols is waiting behind a request in progress', async () => {
-    const opened = await open();
-    ({ listener } = opened);
+    const { listener, started } = await open();
     const { socket, seen } = await client(listener);
     const upgrade = 'Connection: Upgrade\r\nUpgrade: x\r\n';
     socket.write(get('/') + post('/', 'x', upgrade).repeat(1_000));
     await until(() => seen.isClosed);
-    expect(opened.started).to.have.length(1);
+    expect(started).to.have.length(1);
   });
 });

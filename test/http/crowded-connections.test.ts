@@ -3,9 +3,8 @@ import { connect, createServer, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
 import { expect } from 'chai';
-import type { Listener } from '../../core/server/connections/listener.ts';
 import { hasOpenssl } from '../support/certificate.ts';
-import { client, get, open, post, statuses } from '../support/core.ts';
+import { abortListeners, client, get, open, post, statuses } from '../support/core.ts';
 import { skip } from '../support/suites.ts';
 import { until } from '../support/until.ts';
 
@@ -24,18 +23,16 @@ async function clientHello(): Promise<Buffer> {
 }
 
 describe('a connection to a crowded listener', () => {
-  let listener: Listener;
-  afterEach(() => listener.abort());
+  afterEach(abortListeners);
 
   it('finishes a long response even if its client sends a CONNECT request in the meantime', async () => {
-    const opened = await open();
-    ({ listener } = opened);
+    const { listener, started } = await open();
     const { socket, seen } = await client(listener);
     socket.write(`${get('/')}CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n`);
-    await until(() => opened.started.length > 0);
-    Readable.from(Array.from({ length: 100 }, () => 'x'.repeat(100_000))).pipe(opened.started[0]?.response ?? expect.fail());
-    await until(() => opened.started.length === 2);
-    opened.started[1]?.response.end();
+    await until(() => started.length > 0);
+    Readable.from(Array.from({ length: 100 }, () => 'x'.repeat(100_000))).pipe(started[0]?.response ?? expect.fail());
+    await until(() => started.length === 2);
+    started[1]?.response.end();
     await until(() => seen.isClosed);
     expect(seen.text.length > 10_000_000).to.equal(true);
     expect(statuses(seen.text)?.length).to.equal(2);
@@ -43,8 +40,7 @@ describe('a connection to a crowded listener', () => {
 
   it('delays its TLS handshake until earlier handshakes from its network have finished or timed out', async function () {
     if (!hasOpenssl) skip(this, "openssl isn't installed");
-    const opened = await open({ isSecure: true, limits: { handshakes: 2, stuckHandshake: 500, lookEvery: 10 } });
-    ({ listener } = opened);
+    const { listener, started, cuts } = await open({ isSecure: true, limits: { handshakes: 2, stuckHandshake: 500, lookEvery: 10 } });
     const { port } = new URL(listener.url);
     const firstMessage = await clientHello();
     let answers = 0;
@@ -57,17 +53,16 @@ describe('a connection to a crowded listener', () => {
     const before = answers;
     const { socket } = await client(listener);
     socket.write(get('/'));
-    await until(() => opened.started.length === 1);
+    await until(() => started.length === 1);
     expect(before <= 2).to.equal(true);
     expect(answers).to.equal(5);
-    expect(new Set(opened.cuts)).to.deep.equal(new Set(['idle 127.0.0.1']));
+    expect(new Set(cuts)).to.deep.equal(new Set(['idle 127.0.0.1']));
     expect(other.seen.isClosed).to.equal(false);
     for (const one of halfOpen) one.destroy();
   });
 
   it('is cut off if it holds the most unread bytes when too many are unread in total', async () => {
-    const opened = await open({ limits: { waiting: 200_000 } });
-    ({ listener } = opened);
+    const { listener, started, cuts } = await open({ limits: { waiting: 200_000 } });
     const waits = async (bytes: number) => {
       const { socket, seen } = await client(listener);
       socket.write(get('/') + post('/', 'x'.repeat(bytes)));
@@ -76,10 +71,10 @@ describe('a connection to a crowded listener', () => {
     const small = await waits(10);
     const large = await Promise.all([waits(60_000), waits(60_000), waits(60_000), waits(60_000)]);
     small.text = '';
-    await until(() => opened.cuts.length > 0);
+    await until(() => cuts.length > 0);
     const last = await waits(10);
-    await until(() => opened.started.length === 6);
-    expect([small.isClosed, last.isClosed, large.some(({ isClosed }) => isClosed), new Set(opened.cuts)]).to.deep.equal([
+    await until(() => started.length === 6);
+    expect([small.isClosed, last.isClosed, large.some(({ isClosed }) => isClosed), new Set(cuts)]).to.deep.equal([
       ...[false, false, true],
       new Set(['waiting 127.0.0.1']),
     ]);
@@ -87,25 +82,24 @@ describe('a connection to a crowded listener', () => {
 
   for (const count of [1, 2])
     it(`gets a 400 for invalid data only after the ${count === 1 ? 'response to the request' : 'responses to the requests'} before it`, async () => {
-      const opened = await open();
-      ({ listener } = opened);
+      const { listener, started } = await open();
       const { socket, seen } = await client(listener);
       socket.write(`${get('/').repeat(count)}nonsense\r\n\r\n`);
       for (let n = 0; n < count; n++) {
-        await until(() => opened.started.length > n);
+        await until(() => started.length > n);
         await new Promise((written) => socket.write('more nonsense', written));
         // The listener has been offered these bytes before it answers another connection.
         const other = await client(listener);
         other.socket.write('nonsense\r\n\r\n');
         await until(() => other.seen.isClosed);
-        opened.started[n]?.response.end();
+        started[n]?.response.end();
       }
       await until(() => seen.isClosed);
       expect(statuses(seen.text)).to.deep.equal([...Array.from({ length: count }, () => '200'), '400']);
     });
 
   it("gets a problem with a request ID even for data that isn't a request", async () => {
-    ({ listener } = await open());
+    const { listener } = await open();
     for (const [data, status] of [
       ['nonsense\r\n\r\n', 400],
       [get('/', `X: ${'x'.repeat(20_000)}\r\n`), 431],
@@ -122,14 +116,13 @@ describe('a connection to a crowded listener', () => {
 
   describe("at its network's limit", () => {
     /** Opens a connection from each of these addresses, whose request waits. @returns what became of each */
-    async function keepBusy(opened: Awaited<ReturnType<typeof open>>, addresses: readonly string[]): Promise<string[]> {
-      ({ listener } = opened);
+    async function keepBusy({ listener, started }: Awaited<ReturnType<typeof open>>, addresses: readonly string[]): Promise<string[]> {
       const results: string[] = [];
       for (const address of addresses) {
         const { socket, seen } = await client(listener, address);
-        const before = opened.started.length;
+        const before = started.length;
         socket.write(get('/'));
-        await until(() => seen.isClosed || opened.started.length > before);
+        await until(() => seen.isClosed || started.length > before);
         results.push(seen.isClosed ? 'refused' : 'served');
       }
       return results;
@@ -142,26 +135,25 @@ describe('a connection to a crowded listener', () => {
     });
 
     it('replaces the oldest connection that has sent nothing or, if there is none, an idle connection', async () => {
-      const opened = await open({ limits: { perNetwork: 3 } });
-      ({ listener } = opened);
+      const { listener, started, cuts } = await open({ limits: { perNetwork: 3 } });
       const idle = await client(listener);
       idle.socket.write(get('/'));
-      await until(() => opened.started.length === 1);
-      opened.started[0]?.response.end();
+      await until(() => started.length === 1);
+      started[0]?.response.end();
       await until(() => idle.seen.text !== '');
       const busy = await client(listener);
       busy.socket.write(get('/'));
-      await until(() => opened.started.length === 2);
+      await until(() => started.length === 2);
       const silent = await client(listener);
       const next = await client(listener);
       await until(() => silent.seen.isClosed);
       next.socket.write(get('/'));
-      await until(() => opened.started.length === 3);
+      await until(() => started.length === 3);
       await client(listener);
       await until(() => idle.seen.isClosed);
       expect(busy.seen.isClosed).to.equal(false);
       expect(next.seen.isClosed).to.equal(false);
-      expect(opened.cuts).to.deep.equal(['idle 127.0.0.1', 'idle 127.0.0.1']);
+      expect(cuts).to.deep.equal(['idle 127.0.0.1', 'idle 127.0.0.1']);
     });
 
     it('is refused if all other connections are busy, unless it comes from another network or a trusted proxy', async () => {

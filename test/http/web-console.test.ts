@@ -9,7 +9,7 @@ import { readWebConsole, webConsole } from '../../core/http/web-console.ts';
 import { type Listener, listen } from '../../core/server/connections/listener.ts';
 import { hasOpenssl } from '../support/certificate.ts';
 import { buildWebConsole } from '../support/commands.ts';
-import { client, get, open, type RunningCore, startCoreHere } from '../support/core.ts';
+import { abortListeners, client, get, open, type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { ask, overSocket } from '../support/http.ts';
 import { skip } from '../support/suites.ts';
@@ -166,7 +166,7 @@ describe("a file sent over TLS to a client that doesn't read it", () => {
       expect(unsent()).to.be.below(200_000);
     } finally {
       socket.destroy();
-      listener.abort();
+      abortListeners();
     }
   });
 });

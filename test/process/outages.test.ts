@@ -46,8 +46,7 @@ async function findBrokenPromises(database: string, answers: ReadonlyMap<string,
 describe('while the database is unavailable', () => {
   it("a core on PostgreSQL returns 503 only for calls that it hasn't placed and 202 only for calls that it has, wherever the connection breaks", async () => {
     const database = await freshDatabase('postgres');
-    const line = await startFront();
-    line.leadTo(database);
+    const line = await startFront(database);
     const core = await startCoreHere(line.toThrough(database));
     const { tenants, key } = await withKey(database, core);
     const placing = startPlacing(core.url, tenants.campaign.id, key);
@@ -59,14 +58,14 @@ describe('while the database is unavailable', () => {
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`,
       );
       await placing.untilThereAre(202, 100 * times + 50);
-      await line.cut();
+      await line.close();
       await placing.untilThereAre(503, 50 * times);
       await line.mend();
     }
     const answers = await placing.stop();
     await observer.end();
     await core.close();
-    await line.cut();
+    await line.close();
     expect(await findBrokenPromises(database, answers)).to.deep.equal([]);
   });
 
@@ -97,13 +96,12 @@ describe('while the database is unavailable', () => {
 
   it('a core on PostgreSQL returns 503 instead of an outdated success, and recovers without a restart', async () => {
     const database = await freshDatabase('postgres');
-    const line = await startFront();
-    line.leadTo(database);
+    const line = await startFront(database);
     const core = await startCoreHere(line.toThrough(database));
     const { tenants, key, cookie } = await withKey(database, core);
     expect((await placeCall(core.url, tenants.campaign.id, key)).status).to.equal(202);
 
-    await line.cut();
+    await line.close();
     // A request that the core sends before it notices the lost connection doesn't get a response, so it's repeated.
     const again = () => placeCall(core.url, tenants.campaign.id, key);
     const placed = await again().catch(again);
@@ -120,7 +118,7 @@ describe('while the database is unavailable', () => {
     expect((await placeCall(core.url, tenants.campaign.id, key)).status).to.equal(202);
     expect((await ask('GET', `${core.managementUrl}/readyz`)).status).to.equal(200);
     await core.close();
-    await line.cut();
+    await line.close();
   });
 
   it('a core on a full disk returns 503, keeps every acknowledged call, and recovers without a restart (needs root to mount a disk)', async function () {

@@ -11,7 +11,7 @@ import { createKeyUse } from '../../core/storage/keys/key-use.ts';
 import { fakeClock } from '../support/clock.ts';
 import { connected } from '../support/core.ts';
 import { freshDatabase, itOnPostgres, onEachDatabase } from '../support/databases.ts';
-import { startGate } from '../support/proxies.ts';
+import { startFront } from '../support/proxies.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { type DirectAccess, databaseWithTenants, insertCalls, openDirect, type Tenants, toCaller } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
@@ -37,15 +37,15 @@ describe('storage', () => {
   itOnPostgres('understands errors of a server in another language', async () => {
     const url = new URL(await freshDatabase('postgres'));
     const inSwedish = (bytes: Buffer) => Buffer.from(bytes.toString('latin1').replaceAll('SERROR\0V', 'SFEL\0x\0V'), 'latin1');
-    const gate = await startGate(Number(url.port), inSwedish);
-    await using direct = await openDirect(Object.assign(url, { hostname: '127.0.0.1', port: String(gate.port) }).href);
+    const front = await startFront(url.href, inSwedish);
+    await using direct = await openDirect(front.toThrough(url.href));
     const { query } = direct.storage.database;
     const session = async () => (await query<{ pid: number }>('SELECT pg_backend_pid() AS pid'))[0]?.pid;
     const before = await session();
     const error: unknown = await query('SELECT 1/0').catch((reason: unknown) => reason);
     expect(error).to.include({ code: '22012', severity: 'ERROR' });
     expect(await session()).to.equal(before);
-    await gate.close();
+    await front.close();
   });
 
   onEachDatabase((kind) => {

@@ -138,7 +138,15 @@ export async function open({ isSecure = false, limits = {}, proxy = '' } = {}, h
       limits: { ...connectionLimits, ...limits },
     },
   );
+  listeners.push(listener);
   return { listener, started, cuts };
+}
+
+const listeners: Listener[] = [];
+
+/** Closes all listeners that `open` has opened. */
+export function abortListeners(): void {
+  for (const listener of listeners.splice(0)) listener.abort();
 }
 
 /** Opens a connection. Its client reads everything that it receives. */

@@ -124,103 +124,74 @@ export async function tunnel(status: number | null = 200) {
   return { asked, address: `127.0.0.1:${port}`, close };
 }
 
-/** An address that's known before the server that it leads to has started, and whose connections can be cut. */
-export type Front = {
-  url: string;
-  leadTo(serverUrl: string): void;
-  /** Returns the address of the same server, but through this front. */
-  toThrough(serverUrl: string): string;
-  /** Ends all connections, and refuses new ones. */
-  cut(): Promise<void>;
-  mend(): Promise<void>;
-  close(): Promise<void>;
-};
-
-export async function startFront(): Promise<Front> {
-  let target = '';
-  const open = new Set<Socket>();
-  const server = createServer((incoming) => {
-    const { hostname, port } = new URL(target);
-    const outgoing = connect(Number(port), hostname);
-    for (const socket of [incoming, outgoing]) {
-      open.add(socket);
-      socket.on('close', () => open.delete(socket));
-    }
-    // If one side ends or fails, so does the other.
-    pipeline(incoming, outgoing, incoming, () => {
-      incoming.destroy();
-      outgoing.destroy();
-    });
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const cut = async () => {
-    server.close();
-    for (const socket of open) socket.destroy();
-    await once(server, 'close');
-  };
-  return {
-    url: `http://127.0.0.1:${port}`,
-    leadTo(serverUrl) {
-      target = serverUrl;
-    },
-    toThrough: (serverUrl) => Object.assign(new URL(serverUrl), { hostname: '127.0.0.1', port: String(port) }).href,
-    cut,
-    async mend() {
-      server.listen(port, '127.0.0.1');
-      await once(server, 'listening');
-    },
-    close: cut,
-  };
-}
-
-export type Gate = Awaited<ReturnType<typeof startGate>>;
+/** An address that leads to a server, whose connections a test can watch, change and cut. */
+export type Front = Awaited<ReturnType<typeof startFront>>;
 
 /**
- * Opens a port that leads to a node. It can lose what the node is told, such as the second phase of a commit.
- *
- * @param pass changes what the node answers
+ * @param target the server's URL, unless `leadTo` sets it later, because the server must know the front's address first
+ * @param pass changes what the server answers
  */
-export async function startGate(port: number, pass = (bytes: Buffer): Buffer => bytes) {
+export async function startFront(target = '', pass = (bytes: Buffer): Buffer => bytes) {
+  let serverUrl = target;
   /** A text that isn't let through. The connection that sends it is lost. */
   let held: { text: string; lose: () => void } | undefined;
   let awaited: { text: string; arrive: () => void } | undefined;
   const sockets = new Set<Socket>();
   const server = createServer((client) => {
-    const node = connect(port, '127.0.0.1');
-    for (const socket of [client, node]) {
+    const { hostname, port } = new URL(serverUrl);
+    const onwards = connect(Number(port), hostname);
+    for (const socket of [client, onwards]) {
       sockets.add(socket);
-      socket
-        .on('error', () => undefined)
-        .on('close', () => {
-          sockets.delete(socket);
-          client.destroy();
-          node.destroy();
-        });
+      socket.on('close', () => sockets.delete(socket));
     }
-    client.on('data', (bytes: Buffer) => {
-      if (awaited && bytes.includes(awaited.text)) awaited.arrive();
-      if (held === undefined || !bytes.includes(held.text)) return void node.write(bytes);
+    async function* asked(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+      for await (const bytes of source) {
+        if (awaited && bytes.includes(awaited.text)) awaited.arrive();
+        if (held && bytes.includes(held.text)) {
+          client.destroy();
+          held.lose();
+          return;
+        }
+        yield bytes;
+      }
+    }
+    async function* answered(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+      for await (const bytes of source) yield pass(bytes);
+    }
+    // If one side ends or fails, so does the other.
+    pipeline(client, asked, onwards, answered, client, () => {
       client.destroy();
-      held.lose();
+      onwards.destroy();
     });
-    node.on('data', (bytes: Buffer) => client.write(pass(bytes)));
-  });
-  const own = await freePort();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
   let closing: Promise<unknown> | undefined;
-  const listen = async () => {
-    if (!server.listening) await once(server.listen(own, '127.0.0.1'), 'listening');
-  };
-  await listen();
+  /** Ends all connections, and refuses new ones. */
+  async function close(): Promise<void> {
+    if (server.listening) closing = once(server.close(), 'close');
+    for (const socket of sockets) socket.destroy();
+    await closing;
+  }
   return {
-    port: own,
-    listen,
-    /** Loses each connection that sends this text, just before the text arrives, until the gate is opened. @returns when one is lost */
+    port,
+    url: `http://127.0.0.1:${port}`,
+    leadTo(url: string): void {
+      serverUrl = url;
+    },
+    /** Returns the address of the same server, but through this front. */
+    toThrough: (url: string) => Object.assign(new URL(url), { hostname: '127.0.0.1', port: String(port) }).href,
+    close,
+    /** Accepts connections again. */
+    async mend(): Promise<void> {
+      if (!server.listening) await once(server.listen(port, '127.0.0.1'), 'listening');
+    },
+    /** Loses each connection that sends this text, just before the text arrives, until `release` is called. @returns when one is lost */
     hold: (text: string): Promise<void> =>
       new Promise((lose) => {
         held = { text, lose };
       }),
-    open(): void {
+    release(): void {
       held = undefined;
     },
     /** @returns when a connection sends this text */
@@ -228,12 +199,6 @@ export async function startGate(port: number, pass = (bytes: Buffer): Buffer => 
       new Promise((arrive) => {
         awaited = { text, arrive };
       }),
-    /** Loses all connections, and refuses new ones. */
-    async close(): Promise<void> {
-      if (server.listening) closing = once(server.close(), 'close');
-      for (const socket of sockets) socket.destroy();
-      await closing;
-    },
   };
 }
 

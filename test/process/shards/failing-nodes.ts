@@ -4,7 +4,7 @@ import { adminOn } from '../../support/commands.ts';
 import { type CoreProcess, spawnCore } from '../../support/core.ts';
 import { type Answer, ask } from '../../support/http.ts';
 import { createCampaignIn, formatUrl, moveShard } from '../../support/postgres-node.ts';
-import { type Gate, startGate } from '../../support/proxies.ts';
+import { type Front, startFront } from '../../support/proxies.ts';
 import { createKey, createTenants, openDirect } from '../../support/tenants.ts';
 import { until } from '../../support/until.ts';
 import { createPartnerKey, place, type SharedCluster } from './shared.ts';
@@ -14,14 +14,14 @@ const listedNumber = '+493099999999';
 export function testFailingNodes(its: SharedCluster): void {
   let core: CoreProcess;
   let keys: Awaited<ReturnType<typeof createPartnerKey>>;
-  let gate: Gate;
+  let gate: Front;
   let name: string;
   /** For each node that has shards, a campaign whose calls are on that node. */
   let onNode: { first: string; second: string };
 
   before(async () => {
     const [coordinator, , second] = its.cluster.nodes;
-    gate = await startGate(second.port);
+    gate = await startFront(second.url(''));
     name = await its.cluster.createDatabase();
     await coordinator.query(
       name,
@@ -90,7 +90,7 @@ export function testFailingNodes(its: SharedCluster): void {
     expect(await change('POST', 'do-not-call', { phones: ['+493012345678'], reason: 'asked' })).to.equal(503);
     expect(await place(core, onNode.first, keys.key, 'unchanged')).to.equal(202);
     await second.start();
-    await gate.listen();
+    await gate.mend();
     await until(async () => (await place(core, onNode.second, keys.key, 'during').catch(() => 0)) === 202);
     expect(await place(core, onNode.second, keys.key, 'before')).to.equal(202);
     const { json } = await ask('GET', `${core.url}/console/api-keys/${keys.id}`, { cookie: keys.partner });
@@ -117,8 +117,8 @@ export function testFailingNodes(its: SharedCluster): void {
     for (const { keyValue, id } of [revoked, limited]) expect(await place(core, onNode.second, keyValue, id)).to.equal(202);
     let listing: Answer;
     do {
-      gate.open();
-      await gate.listen();
+      gate.release();
+      await gate.mend();
       // On a busy machine, an attempt can time out after the node has prepared its transaction. Until this transaction ends, its lock
       // stops all further attempts.
       await until(async () => (await its.cluster.nodes[2].query(name, 'SELECT 1 FROM pg_prepared_xacts')).length === 0);
@@ -127,8 +127,8 @@ export function testFailingNodes(its: SharedCluster): void {
       await gate.close();
     } while (isUnchanged(listing));
     expect(isInDoubt(listing), listing.text).to.equal(true);
-    gate.open();
-    await gate.listen();
+    gate.release();
+    await gate.mend();
     expect(await repeat(list)).to.equal(201);
     for (const id of [onNode.first, onNode.second]) expect(await place(core, id, keys.key, 'listed', listedNumber)).to.equal(403);
 
@@ -148,7 +148,7 @@ export function testFailingNodes(its: SharedCluster): void {
       // set.
       expect(await place(core, onNode.second, limited.keyValue, 'uncounted')).to.equal(202);
     } finally {
-      gate.open();
+      gate.release();
     }
     expect(await repeat(revoke)).to.equal(404);
     expect(await place(core, onNode.second, revoked.keyValue, 'revoked')).to.equal(401);
