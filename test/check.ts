@@ -39,7 +39,7 @@ const leftOut: readonly { what: string; folder: string; mentions?: RegExp }[] = 
   },
   { what: 'attacks', folder: 'test/chaos/(?!keys)' },
   { what: 'shards', folder: 'test/process/shards' },
-  { what: 'PostgreSQL servers that fail', folder: 'test/process/(?:durable|frozen)-postgres' },
+  { what: 'PostgreSQL servers that fail', folder: 'test/process/failing-postgres' },
   { what: 'proxies', folder: 'test/process/proxies' },
   { what: 'examples in nine languages', folder: 'test/http/retrying' },
   { what: 'packages', folder: 'test/(?:scripts/pack-|cli/package)' },

@@ -4,8 +4,10 @@ import { syncBuiltinESMExports } from 'node:module';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { restoreSqlite } from '../../core/admin/database/restore-sqlite.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { createPartner } from '../../core/domain/directory/directory.ts';
 import { adminOn, mountDisk } from '../support/commands.ts';
-import { spawnCore, startCoreHere } from '../support/core.ts';
+import { startCoreHere } from '../support/core.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { openDirect } from '../support/tenants.ts';
 
@@ -23,11 +25,19 @@ describe('admin restore', () => {
       await adminOn(url).json('backup', file);
     });
 
+    /** Adds a partner that's only in the WAL, and leaves the files as a killed core does. */
+    async function leaveWal(): Promise<void> {
+      const direct = await openDirect(url);
+      await createPartner(direct.ports, operator, 'Two');
+      url = await freshDatabase('sqlite');
+      const copy = url.slice('sqlite:'.length);
+      for (const suffix of ['', '-wal']) copyFileSync(filename + suffix, copy + suffix);
+      await direct.close();
+      filename = copy;
+    }
+
     it('keeps the previous database with its WAL, and leaves no WAL next to the new database', async () => {
-      const core = await spawnCore(url);
-      await adminOn(url).json('partner', 'add', 'Two');
-      await core.stop('SIGKILL');
-      expect(statSync(`${filename}-wal`).size).to.be.greaterThan(0);
+      await leaveWal();
       const { restored } = await adminOn(url).json('restore', file);
       expect(readdirSync(dirname(filename)).filter((name) => /-(wal|shm|journal)$|restoring/.test(name))).to.deep.equal([]);
       expect(statSync(filename).mode & 0o777).to.equal(0o600);
@@ -78,9 +88,7 @@ describe('admin restore', () => {
     });
 
     it('moves aside the WAL of a missing database', async () => {
-      const core = await spawnCore(url);
-      await adminOn(url).json('partner', 'add', 'Two');
-      await core.stop('SIGKILL');
+      await leaveWal();
       const moved = join(freshDirectory(), 'callkey.db');
       copyFileSync(`${filename}-wal`, `${moved}-wal`);
       await adminOn(`sqlite:${moved}`).json('restore', file);

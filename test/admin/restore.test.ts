@@ -60,30 +60,31 @@ describe('admin restore', () => {
       await after.close();
     });
 
-    it('says in plain text which keys and users are active again, and what the operator can do', async () => {
-      await addTenants(url);
-      const core = await startCoreHere(url);
-      const { id } = await createKey(core.url, await signIn(core.url, 'ada@example.com'), 'Leaked');
-      await core.close();
-      await json('backup', file);
-      await json('key', 'revoke', id, '--cancel-queued-calls');
-      await json('user', 'delete', 'tom@example.com');
-      await json('user', 'disable', 'sue@example.com');
-      const { code, stdout, stderr } = await admin('restore', file);
-      expect([code, stderr]).to.deep.equal([0, '']);
-      expect(stdout)
-        .to.contain('calls that were cancelled or dialed since then can be dialed again')
-        .and.to.match(/WORK AGAIN.*, with --cancel-queued-calls if QUEUED CALLS is "cancelled"\nID .*\n.+ Leaked .+ cancelled$/m)
-        .and.to.contain('All sessions have ended')
-        .and.to.contain('Do-not-call entries that were added after the backup are missing')
-        .and.to.contain(
-          'Later changes to key limits, users, second factors, calling hours, number rules, paces and contact limits are undone',
-        )
-        .and.to.contain('Dialing that was stopped after the backup is no longer stopped')
-        .and.to.contain('CAN SIGN IN AGAIN')
-        .and.to.match(/^tom@example\.com +Tom/m)
-        .and.to.match(/ARE ENABLED AGAIN.*\nEMAIL.*\nsue@example\.com +Sue/);
-    });
+    if (kind === 'sqlite')
+      it('says in plain text which keys and users are active again, and what the operator can do', async () => {
+        await addTenants(url);
+        const core = await startCoreHere(url);
+        const { id } = await createKey(core.url, await signIn(core.url, 'ada@example.com'), 'Leaked');
+        await core.close();
+        await json('backup', file);
+        await json('key', 'revoke', id, '--cancel-queued-calls');
+        await json('user', 'delete', 'tom@example.com');
+        await json('user', 'disable', 'sue@example.com');
+        const { code, stdout, stderr } = await admin('restore', file);
+        expect([code, stderr]).to.deep.equal([0, '']);
+        expect(stdout)
+          .to.contain('calls that were cancelled or dialed since then can be dialed again')
+          .and.to.match(/WORK AGAIN.*, with --cancel-queued-calls if QUEUED CALLS is "cancelled"\nID .*\n.+ Leaked .+ cancelled$/m)
+          .and.to.contain('All sessions have ended')
+          .and.to.contain('Do-not-call entries that were added after the backup are missing')
+          .and.to.contain(
+            'Later changes to key limits, users, second factors, calling hours, number rules, paces and contact limits are undone',
+          )
+          .and.to.contain('Dialing that was stopped after the backup is no longer stopped')
+          .and.to.contain('CAN SIGN IN AGAIN')
+          .and.to.match(/^tom@example\.com +Tom/m)
+          .and.to.match(/ARE ENABLED AGAIN.*\nEMAIL.*\nsue@example\.com +Sue/);
+      });
 
     it('is refused while a core is running, and changes nothing', async () => {
       await json('backup', file);

@@ -58,8 +58,8 @@ describe('two cores behind a proxy configured as in core/deploy', () => {
 
   let placed = 0;
   let cancelled = 0;
-  for (const kind of proxyKinds) {
-    it(`don't lose a request or accept one twice while they restart one at a time, with ${kind}`, async function () {
+  for (const [index, kind] of proxyKinds.entries()) {
+    it(`don't lose a request or accept one twice while one of them restarts, with ${kind}`, async function () {
       this.timeout(120_000);
       if (!hasOpenssl) skip(this, "openssl isn't installed");
       if (!hasProxy(kind)) skip(this, `${kind} isn't installed`);
@@ -92,14 +92,14 @@ describe('two cores behind a proxy configured as in core/deploy', () => {
       };
       try {
         await another(25);
-        for (const [host, core] of cores) {
-          expect(await core.stop()).to.equal(0);
-          const again = await start(host);
-          cores.set(host, again);
-          // As the documentation says: restart the next core when the proxy uses this core again.
-          await until(async () => (await send({ method: 'GET', url: `${again.managementUrl}/metrics` })).text.includes('status="202"'));
-          await another(25);
-        }
+        // Behind the next proxy, the other one.
+        const [host, core] = [...cores][index % 2] ?? expect.fail();
+        expect(await core.stop()).to.equal(0);
+        const again = await start(host);
+        cores.set(host, again);
+        // As the documentation says: the next core may be restarted when the proxy uses this core again.
+        await until(async () => (await send({ method: 'GET', url: `${again.managementUrl}/metrics` })).text.includes('status="202"'));
+        await another(25);
       } finally {
         isOver = true;
         await loads;

@@ -154,35 +154,23 @@ const elsewhere: Record<string, string> = {
 };
 
 const installation = ['install: Install 2', 'install: The service'];
-const rest = [
-  ...[
-    'secrets: Secrets',
-    'backup-and-restore: Backup and restore',
-    'backup-and-restore: Backup and restore 2',
-    'backup-and-restore: On another machine',
-    'backup-and-restore: Restore',
-    'backup-and-restore: Restore 2',
-  ],
-  ...['upgrade-and-rollback: Upgrade and rollback', 'upgrade-and-rollback: Rollback', 'upgrade-and-rollback: Rollback 2'],
-];
 const runs: Record<string, readonly string[]> = {
   'on SQLite': [
     ...installation,
     ...['proxy-and-tls: On the same machine', 'proxy-and-tls: On the same machine 2', 'proxy-and-tls: A second core'],
-    ...rest,
+    ...['secrets: Secrets', 'backup-and-restore: Backup and restore', 'backup-and-restore: Backup and restore 2'],
+    ...['backup-and-restore: On another machine', 'backup-and-restore: Restore', 'backup-and-restore: Restore 2'],
+    ...['upgrade-and-rollback: Upgrade and rollback', 'upgrade-and-rollback: Rollback', 'upgrade-and-rollback: Rollback 2'],
     ...['upgrade-and-rollback: From a checkout to the package', 'watch: Check', 'watch: Monitoring'],
     ...['proxy-and-tls: TLS without a proxy', 'install: Uninstall'],
   ],
-  'on PostgreSQL': [...installation, 'postgresql: PostgreSQL', ...rest, 'pgbouncer: PgBouncer', 'watch: Check', 'install: Uninstall'],
+  'on PostgreSQL': [
+    ...[...installation, 'postgresql: PostgreSQL', 'backup-and-restore: Backup and restore', 'backup-and-restore: Restore'],
+    ...['backup-and-restore: Restore 2', 'pgbouncer: PgBouncer', 'watch: Check', 'install: Uninstall'],
+  ],
   'on PostgreSQL with two roles and its Unix socket': [
-    ...[
-      ...installation,
-      'postgresql: Two roles',
-      'postgresql: PostgreSQL 2',
-      'postgresql: PostgreSQL',
-      'backup-and-restore: Backup and restore',
-      'watch: Check',
-    ],
+    ...[...installation, 'postgresql: Two roles', 'postgresql: PostgreSQL 2', 'postgresql: PostgreSQL'],
+    ...['backup-and-restore: Backup and restore', 'watch: Check'],
   ],
 };
 
