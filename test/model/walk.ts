@@ -1,78 +1,92 @@
-import fc from 'fast-check';
-import { day } from './basics.ts';
-import { anyCommands, type Walk } from './commands.ts';
+import { inspect } from 'node:util';
+import { listCommands, type Walk } from './commands.ts';
 import { compareLists } from './lists.ts';
 import { Model } from './model.ts';
 import { enter, listViewers } from './requests.ts';
 import { type WalkKind, World } from './world.ts';
 
 /** In ms. How long to look for a shorter series of commands that also fails. */
-const shrinksFor = 60_000;
+const shortensFor = 60_000;
+/** Long ago, so that years can pass before the walk's clock is ahead of PostgreSQL's own clock. */
+const startOfTime = Date.parse('2021-12-01T12:00:00Z');
 
 type Options = {
   kind: WalkKind;
   seed: number;
-  /** The maximum number of commands. */
-  longest?: number;
-  /** What a failed walk printed, to repeat its shortest failing commands. */
-  path?: string | undefined;
-  /** Stops the walk. */
-  signal?: AbortSignal;
+  /** How many commands to run. */
+  commands: number;
+  /** The only ones of these commands to run, by their numbers, as a failed walk prints them. */
+  only?: readonly number[] | undefined;
+  /** Is called with what each command did. */
+  trace?: ((line: string) => void) | undefined;
 };
+/** Why a walk failed, the numbers of the commands that ran, and what they did. */
+type Failure = { reason: string; numbers: readonly number[]; lines: readonly string[] };
 
-/** Walks with a new database. @returns how many commands @throws Error with the shortest failing commands, and how to repeat them */
-export async function walk({ kind, seed, longest = 3_000, path, signal }: Options): Promise<number> {
-  let steps = 0;
-  let shrinkUntil = Number.POSITIVE_INFINITY;
-  let lines: readonly string[] = [];
-  const [shrinkPath, replayPath] = path?.split(',') ?? [];
-  const property = fc.asyncProperty(fc.noBias(anyCommands(longest, replayPath)), async (chosen) => {
-    if (performance.now() > shrinkUntil || signal?.aborted) return;
-    const state: Walk = { model: Object.assign(new Model(), { now: startOfTime() }), lines: [], isSure: true, signal };
+/**
+ * Walks with a new database. What a command chooses depends only on the seed, its number, the kind of database and the model. So another
+ * process repeats it, unless the model depends on what the cores did first.
+ *
+ * @throws Error with the shortest failing commands, and how to repeat them
+ */
+export async function walk({ kind, seed, commands, only, trace }: Options): Promise<void> {
+  const all = listCommands(seed, commands);
+  const attempt = async (chosen: Iterable<number>, say: Options['trace'] = undefined): Promise<Failure | null> => {
+    const state: Walk = { model: Object.assign(new Model(), { now: startOfTime }), done: [], isSure: true };
+    const [numbers, lines, withoutIds]: [number[], string[], ReturnType<typeof idReplacer>] = [[], [], idReplacer()];
+    const note = () => {
+      const line = withoutIds(`  ${numbers.at(-1)} ${state.done.join(', ')}`);
+      lines.push(line);
+      say?.(line);
+    };
     try {
-      await walkOnce(kind, chosen, state);
+      await using world = await World.open(kind, state.model);
+      for (const number of chosen) {
+        numbers.push(number);
+        await all[number]?.(state, world).finally(note);
+      }
+      await compareEverything(state, world);
+      return null;
     } catch (error) {
-      shrinkUntil = Math.min(shrinkUntil, performance.now() + shrinksFor);
-      lines = state.lines;
-      throw error;
-    } finally {
-      steps ||= state.lines.length;
+      return { reason: withoutIds(inspect(error)), numbers, lines };
     }
-  });
-  const result = await fc.check(property, { seed, numRuns: 1, ...(shrinkPath === undefined ? {} : { path: shrinkPath }) });
-  if (result.failed && !signal?.aborted) throw new Error(`${describe(kind, result, lines)}\nIt was found after ${steps} commands.`);
-  return steps;
+  };
+  const first = await attempt(only ?? all.keys(), trace);
+  if (!first) return;
+  const { reason, numbers, lines } = only ? first : await shorten(first, attempt);
+  const repeat = `npm run walk -- --database ${kind} --seed ${seed} --commands ${commands} --only=${numbers}`;
+  throw new Error(`${reason}\n\nafter these of ${first.numbers.length} commands:\n${lines.join('\n')}\n\nRepeat it: ${repeat}`);
 }
 
-/** Long ago, so that a year can pass before the walk's clock is ahead of PostgreSQL's own clock. */
-const startOfTime = () => Math.floor((Date.now() - 5 * 365 * day) / day) * day + day / 2;
-
-async function walkOnce(kind: WalkKind, commands: Iterable<fc.AsyncCommand<Walk, World>>, state: Walk): Promise<void> {
-  const world = await World.open(kind, state.model);
-  try {
-    await fc.asyncModelRun(() => ({ model: state, real: world }), commands);
-    await compareEverything(state, world);
-  } finally {
-    await world.close();
-  }
+/** Looks for a shorter series of commands that also fails, by removing smaller and smaller parts. */
+async function shorten(first: Failure, attempt: (numbers: readonly number[]) => Promise<Failure | null>): Promise<Failure> {
+  const end = performance.now() + shortensFor;
+  let shortest = first;
+  for (let size = first.numbers.length; size > 0; size = size === 1 ? 0 : Math.ceil(size / 2))
+    for (let from = 0; from < shortest.numbers.length && performance.now() < end; ) {
+      const shorter = await attempt(shortest.numbers.toSpliced(from, size));
+      if (shorter?.numbers.length) shortest = shorter;
+      else from += size;
+    }
+  return shortest;
 }
 
-async function compareEverything(state: Walk, world: World): Promise<void> {
-  const { model } = state;
+/** Replaces IDs, which differ in each walk, by numbers in the order in which they're mentioned. */
+function idReplacer(): (text: string) => string {
+  const known = new Map<string, string>();
+  return (text) =>
+    text.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, (id) => {
+      known.set(id, known.get(id) ?? `#${known.size + 1}`);
+      return known.get(id) ?? id;
+    });
+}
+
+async function compareEverything({ model, isSure }: Walk, world: World): Promise<void> {
   const compared = new Set<string>();
   for (const viewer of listViewers(model)) if (await enter(model, world, viewer, 1)) await compareLists(model, world, viewer, compared);
   const outcomes = await world.outcomes();
-  if (state.isSure ? outcomes !== model.outcomes : outcomes > model.outcomes)
+  if (isSure ? outcomes !== model.outcomes : outcomes > model.outcomes)
     throw new Error(`The metrics should count ${model.outcomes} outcomes, but count ${outcomes}.`);
   const faults = await world.auditFaults();
   if (faults.length > 0) throw new Error(`The audit chain is broken: ${faults.join(' ')}`);
-}
-
-/** @param lines what the last failing commands did */
-function describe<Commands>(kind: WalkKind, result: fc.RunDetails<Commands>, lines: readonly string[]): string {
-  const { seed, counterexample, counterexamplePath, errorInstance, numShrinks } = result;
-  const reason = errorInstance instanceof Error ? errorInstance.stack : String(errorInstance);
-  const [, replayPath] = /replayPath="([^"]*)"/.exec(String(counterexample)) ?? [];
-  const repeat = `npm run walk -- --database ${kind} --seed ${seed} --path ${counterexamplePath},${replayPath}`;
-  return `${reason}\n\nafter these commands (shrunk ${numShrinks} times):\n${lines.join('\n')}\n\nRepeat it: ${repeat}`;
 }
