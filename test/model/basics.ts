@@ -33,8 +33,6 @@ export type Expected = {
   /** How many calls the key can still place today, from the header `RateLimit`. Null if the response doesn't have it. */
   quota?: string | null | undefined;
 };
-/** A response, from which the model learns the identifiers and key values that the core chose. */
-export type Answer = { status: number; text: string; json: Readonly<Record<string, unknown>> };
 
 export class Refused extends Error {
   expected: Expected = {};

@@ -10,9 +10,6 @@ import type { Viewer } from './people.ts';
 import { listNodes } from './requests.ts';
 import type { World } from './world.ts';
 
-/** Sorts rows, because only the order of keys is promised. */
-const sort = (rows: readonly unknown[]) => rows.map((row) => JSON.stringify(row)).sort();
-
 /**
  * Compares everything that a viewer sees. The viewer must be signed in.
  *
@@ -25,6 +22,11 @@ export async function compareLists(model: Model, world: World, viewer: Viewer, c
   const expectSame = (what: string, actual: unknown, expected: unknown) => {
     const [got, wanted] = [JSON.stringify(actual), JSON.stringify(expected)];
     if (got !== wanted) throw new Error(`${what}, as ${email} sees it:\n  should be ${wanted}\n  but is    ${got}`);
+  };
+  /** Compares rows in any order, because only the order of keys is promised. */
+  const expectRows = (what: string, ...rows: [actual: readonly unknown[], expected: readonly unknown[]]) => {
+    const [actual, expected] = rows.map((some) => some.map((row) => JSON.stringify(row)).sort());
+    expectSame(what, actual, expected);
   };
   async function readPages<Page extends { nextCursor: string | null }>(path: string, schema: { parse(json: unknown): Page }) {
     const pages: Page[] = [];
@@ -46,50 +48,50 @@ export async function compareLists(model: Model, world: World, viewer: Viewer, c
   );
   expectSame('the number of keys', total, keys.length);
 
-  expectSame(
+  const { stops } = stopsSchema.parse((await get('/console/stops')).json);
+  const seenStops = [...model.stops.values()].filter((stop) => model.seesStop(viewer, stop));
+  expectRows(
     'what is stopped',
-    sort(
-      stopsSchema.parse((await get('/console/stops')).json).stops.map(({ id, target, mayResume }) => [id, target?.id ?? null, mayResume]),
-    ),
-    sort(
-      [...model.stops.values()]
-        .filter((stop) => model.seesStop(viewer, stop))
-        .map((stop) => [stop.id, stop.target, model.mayResume(viewer, stop)]),
-    ),
+    stops.map(({ id, target, mayResume }) => [id, target?.id ?? null, mayResume]),
+    seenStops.map((stop) => [stop.id, stop.target, model.mayResume(viewer, stop)]),
   );
 
   const campaigns = Map.groupBy(listNodes(model, 'campaign'), ({ id }) => model.isWithin(id, scope));
   const inScope = campaigns.get(true) ?? [];
-  expectSame(
+  expectRows(
     'the list of campaigns',
-    sort(campaignsSchema.parse((await get('/console/campaigns')).json).campaigns.map(({ id, name, account }) => [id, name, account.id])),
-    sort(inScope.map(({ id, name, parent }) => [id, name, parent])),
+    campaignsSchema.parse((await get('/console/campaigns')).json).campaigns.map(({ id, name, account }) => [id, name, account.id]),
+    inScope.map(({ id, name, parent }) => [id, name, parent]),
   );
   for (const { id, name } of inScope.filter((campaign) => !compared.has(campaign.id))) {
     compared.add(id);
     const path = `/console/campaigns/${id}/calls`;
     const calls = [...model.calls.values()].filter(({ campaign }) => campaign === id);
     const pages = await readPages(path, callsSchema);
-    expectSame(
+    expectRows(
       `the list of calls of ${name}`,
-      sort(pages.flatMap((page) => page.calls.map(({ contactId, state, contact }) => [contactId, state, contact.phone === null]))),
-      sort(calls.map((call) => [call.id, getState(call), call.isErased])),
+      pages.flatMap((page) => page.calls.map(({ contactId, state, contact }) => [contactId, state, contact.phone === null])),
+      calls.map((call) => [call.id, getState(call), call.isErased]),
     );
     const { days } = callsSummarySchema.parse((await get(`${path}/summary?timeZone=UTC`)).json);
     for (const [n, { day: date, states, answeredBy = {} }] of days.entries()) {
       const placed = placedOn(calls, date, n === days.length - 1);
       const answered = placed.filter((call) => getState(call) === 'completed' && call.answeredBy !== null);
-      expectSame(`the chart of ${date}`, sort(Object.entries(states)), sort(countBy(placed, getState)));
-      expectSame(`who answered on ${date}`, sort(Object.entries(answeredBy)), sort(countBy(answered, (call) => call.answeredBy)));
+      expectRows(`the chart of ${date}`, Object.entries(states), countBy(placed, getState));
+      expectRows(
+        `who answered on ${date}`,
+        Object.entries(answeredBy),
+        countBy(answered, (call) => call.answeredBy),
+      );
     }
   }
   if (scope !== null) {
     const pages = await readPages('/console/do-not-call', doNotCallSchema);
     const listed = model.directory.values().filter(({ id }) => model.isWithin(id, scope));
-    expectSame(
+    expectRows(
       'the do-not-call list',
-      sort(pages.flatMap(({ entries }) => entries.map((entry) => [entry.scope.id, entry.phone]))),
-      sort([...listed].flatMap((node) => [...node.listed].map((phone) => [node.id, phone]))),
+      pages.flatMap(({ entries }) => entries.map((entry) => [entry.scope.id, entry.phone])),
+      [...listed].flatMap((node) => [...node.listed].map((phone) => [node.id, phone])),
     );
   }
   const [hidden] = campaigns.get(false) ?? [];
@@ -98,10 +100,10 @@ export async function compareLists(model: Model, world: World, viewer: Viewer, c
   const users = await get('/console/users');
   if (type === 'account') return expectSame('the list of users', users.status, 403);
   const seen = [...model.users.values()].filter((user) => model.seesUser(viewer, user));
-  expectSame(
+  expectRows(
     'the list of users',
-    sort(usersSchema.parse(users.json).users.map(({ id, disabledAt, account }) => [id, disabledAt !== null, account?.id ?? null])),
-    sort(seen.map(({ id, isDisabled, home }) => [id, isDisabled, model.isPartner(home) ? null : home])),
+    usersSchema.parse(users.json).users.map(({ id, disabledAt, account }) => [id, disabledAt !== null, account?.id ?? null]),
+    seen.map(({ id, isDisabled, home }) => [id, isDisabled, model.isPartner(home) ? null : home]),
   );
 }
 

@@ -7,7 +7,8 @@ import { isDeepStrictEqual } from 'node:util';
 import type { CallState } from '#contract/calls/calls.ts';
 import type { AnsweredBy, OutcomeState } from '#contract/calls/dialer.ts';
 import { userTypes } from '#contract/console/common.ts';
-import { type Answer, day, type Expected, hour, minute, refuse, second, Table } from './basics.ts';
+import type { Answer } from '../support/http.ts';
+import { day, type Expected, hour, minute, refuse, second, Table } from './basics.ts';
 import { type Id, type Key, type Node, People, readId, type Stop, skew, type Viewer } from './people.ts';
 
 /** How long a dialer may take for a hand-off before another dialer takes over the call. */
@@ -196,7 +197,7 @@ export class Model extends People {
     return { status: 204 };
   }
 
-  setRules(viewer: Viewer, target: Id, rules: Partial<Omit<Node, 'id' | 'kind' | 'parent' | 'name'>>): undefined {
+  setRules(viewer: Viewer, target: Id, rules: Partial<Node>): undefined {
     this.requireAdministrator(viewer);
     const scope = this.findScope(viewer) ?? refuse('forbidden');
     if (!this.isWithin(target, scope)) refuse('not-found');

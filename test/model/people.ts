@@ -6,7 +6,8 @@ import type { UserType } from '#contract/console/common.ts';
 import type { ProblemCode } from '#contract/problems.ts';
 import type { ContactLimits, Pace } from '#contract/protection/dialing.ts';
 import type { NumberRules } from '#contract/protection/numbers.ts';
-import { type Answer, day, type Expected, minute, refuse, second, Table } from './basics.ts';
+import type { Answer } from '../support/http.ts';
+import { day, type Expected, minute, refuse, second, Table } from './basics.ts';
 
 /** How far the clocks of the cores may differ. */
 export const skew = 5 * minute;
@@ -115,7 +116,7 @@ export abstract class People {
   }
 
   /** The walk sends no code with requests that need one from a user who has a second factor. */
-  confirm({ user }: Viewer): void {
+  #confirm({ user }: Viewer): void {
     if (this.users.require(user).lastCode !== null) refuse('forbidden');
   }
 
@@ -229,12 +230,14 @@ export abstract class People {
   }
 
   disableUser(viewer: Viewer, id: Id, isDisabled: boolean): undefined {
+    if (!isDisabled) this.#confirm(viewer);
     const { session } = this.#requireUser(viewer, id);
     this.users.change(id, { isDisabled, session: isDisabled ? null : session });
   }
 
   /** Only users who act for a partner, not for a single account, can move its users. @param account null for all accounts */
   moveUser(viewer: Viewer, id: Id, account: Id | null): undefined {
+    this.#confirm(viewer);
     const { type, home, session } = this.#requireUser(viewer, id);
     const [scope, to] = [this.findScope(viewer), account ?? this.partnerOf(home)];
     const isPossible = this.isPartner(scope) && this.isWithin(to, scope) && (account !== null || type !== 'account');
