@@ -6,45 +6,31 @@ import { describeAdmin } from '../support/commands.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
+import { createKeyOn } from '../support/sample-data.ts';
 import { createKey, createTenants, onDemand, openDirect, placeCall, signIn, somePhone } from '../support/tenants.ts';
-
-const password = 'correct horse battery staple';
 
 describeAdmin('admin key', ({ admin, json, kind, database }) => {
   it("lists and revokes any user's keys, and cancels their queued calls with --cancel-queued", async () => {
+    await using direct = await openDirect(database());
+    const { campaign, users } = await createTenants(direct.ports);
     const core = await startCoreHere(database());
-    const { partner } = await json('partner', 'add', 'One');
-    const { account } = await json('account', 'add', 'A', '--partner', partner.id);
-    const { campaign } = await json('campaign', 'add', 'C', '--account', account.id);
-    await admin(
-      ['user', 'add', 'ada@example.com', '--name', 'Ada', '--type', 'account', '--account', account.id, '--password-stdin'],
-      password,
-    );
-    const { id, keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com', password), 'CRM');
+    const { id, keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com'), 'CRM');
     await placeCall(core.url, campaign.id, keyValue, { requestId: 'r1', contact: { phone: somePhone() } });
     const { apiKeys, total } = await json('key', 'list');
     expect([total, apiKeys[0].name]).to.deep.equal([1, 'CRM']);
-    expect(apiKeys[0].owner).to.deep.equal({ id: apiKeys[0].owner.id, name: 'Ada', email: 'ada@example.com' });
+    expect(apiKeys[0].owner).to.deep.equal({ id: users.account.id, name: 'Ada Account', email: 'ada@example.com' });
     expect(JSON.stringify(apiKeys)).not.to.contain('svc_sk_live_');
     await json('key', 'revoke', id, '--cancel-queued-calls');
     expect((await ask('DELETE', `${onDemand(core.url, campaign.id)}/by-request-id/r1`, { key: keyValue })).status).to.equal(401);
     await core.close();
-    const direct = await openDirect(database());
-    const states = await direct.storage.database.read('calls').pluck('state');
-    await direct.close();
-    expect(states).to.deep.equal(['cancelled']);
+    expect(await direct.storage.database.read('calls').pluck('state')).to.deep.equal(['cancelled']);
     expect((await admin(['key', 'revoke', id])).code).to.equal(3);
   });
 
   it('limits a key, shows its limits in the list, and revokes it with a reason, all of which is audited', async () => {
-    const core = await startCoreHere(database());
-    const { partner } = await json('partner', 'add', 'One');
-    await admin(
-      ['user', 'add', 'pat@example.com', '--name', 'Pat', '--type', 'partner', '--partner', partner.id, '--password-stdin'],
-      password,
-    );
-    const { id } = await createKey(core.url, await signIn(core.url, 'pat@example.com', password), 'CRM');
-    await core.close();
+    await using direct = await openDirect(database());
+    const { users } = await createTenants(direct.ports);
+    const { id } = await createKeyOn({ direct }, users.partner, 'CRM');
     const { apiKey } = await json('key', 'limit', id, '--addresses', '10.0.0.0/8, 2001:DB8::1', '--calls-per-day', '1000');
     expect([apiKey.addresses, apiKey.callsPerDay]).to.deep.equal([['10.0.0.0/8', '2001:db8::1/128'], 1000]);
     expect((await admin(['key', 'list'])).stdout).to.include('only from 10.0.0.0/8, 2001:db8::1/128;');
@@ -63,13 +49,11 @@ describeAdmin('admin key', ({ admin, json, kind, database }) => {
     for (const note of ['two\nlines', 'x'.repeat(201), ' '])
       expect((await admin(['key', 'revoke', id, '--note', note])).stderr).to.include('--note');
     await json('key', 'revoke', id, '--reason', 'leaked', '--note', 'on GitHub');
-    const direct = await openDirect(database());
     const details: (string | null)[] = await direct.storage.database
       .read('audit_events')
       .whereNotNull('detail')
       .orderBy('id')
       .pluck('detail');
-    await direct.close();
     expect(details).to.deep.equal([
       'only from 10.0.0.0/8, 2001:db8::1/128; at most 1,000 calls per day',
       'at most 1,000 calls per day',
@@ -78,12 +62,8 @@ describeAdmin('admin key', ({ admin, json, kind, database }) => {
   });
 
   it('filters keys by name and owner, and lists the newest 500 keys, or all keys on request', async () => {
-    const { partner } = await json('partner', 'add', 'One');
-    for (const name of ['pat', 'pia'])
-      await json('user', 'add', `${name}@example.com`, '--name', name, '--type', 'partner', '--partner', partner.id);
-    const { users } = await json('user', 'list');
-    const [pat, pia] = users.map((user: { id: string }) => user.id);
-    const direct = await openDirect(database());
+    await using direct = await openDirect(database());
+    const { partner, users } = await createTenants(direct.ports);
     const key = (n: number) => ({
       ...{
         id: `key-${String(n).padStart(4, '0')}`,
@@ -91,19 +71,18 @@ describeAdmin('admin key', ({ admin, json, kind, database }) => {
         name: n % 1_000 === 7 ? 'Das Café' : `Key ${n}`,
         created_at: instant(n),
       },
-      ...{ creator_id: n < 1_003 ? pat : pia, creator_partner_id: partner.id, partner_id: partner.id },
+      ...{ creator_id: n < 1_003 ? users.partner.id : users.tied.id, creator_partner_id: partner.id, partner_id: partner.id },
     });
     const keys = Array.from({ length: 1_010 }, (_, n) => key(n));
     for (let start = 0; start < keys.length; start += 100)
       await direct.storage.database.write('api_keys').insert(keys.slice(start, start + 100));
-    await direct.close();
     const list = async (...args: string[]) => {
       const { apiKeys, total } = await json('key', 'list', ...args);
       return [apiKeys.length, total, apiKeys[0]?.id];
     };
     expect(await list()).to.deep.equal([500, 1_010, 'key-1009']);
     expect(await list('--all')).to.deep.equal([1_010, 1_010, 'key-1009']);
-    expect(await list('--owner', 'pia@example.com')).to.deep.equal([7, 7, 'key-1009']);
+    expect(await list('--owner', 'tia@example.com')).to.deep.equal([7, 7, 'key-1009']);
     expect(await list('--search', 'CAFE')).to.deep.equal([2, 2, 'key-1007']);
     expect(await list('--search', 'key')).to.deep.equal([500, 1_008, 'key-1009']);
     expect(await list('--search', 'cafe', '--owner', 'pat@example.com')).to.deep.equal([1, 1, 'key-0007']);

@@ -46,11 +46,6 @@ describe("a profile's key file", () => {
   const refused = (reason: string, advice = 'Delete it and run callkey key set --insecure-storage to store the key again.') =>
     `failed: Refused to use the key file ${path}: ${reason}. ${advice}`;
 
-  it('is empty until a key is stored', async () => {
-    expect(await (await open()).read()).to.equal(undefined);
-    expect(await (await open()).delete()).to.equal(false);
-  });
-
   it('returns the stored key, reports its path, and has mode 0600 in a folder with mode 0700', async () => {
     await write();
     expect(await (await open()).read()).to.equal(keyValue);
@@ -59,17 +54,12 @@ describe("a profile's key file", () => {
     expect(readdirSync(dirname(path))).to.deep.equal(['work@https.calls.example.com']);
   });
 
-  it('is replaced completely', async () => {
-    const other = makeKeyValue(randomBytes);
-    await write();
-    await (await open()).write(other);
-    expect(await (await open()).read()).to.equal(other);
-  });
-
-  it('is removed when the key is deleted', async () => {
-    await write();
-    expect(await (await open()).delete()).to.equal(true);
-    expect(await (await open()).read()).to.equal(undefined);
+  it('is empty until a key is stored, is replaced completely, and is removed when the key is deleted', async () => {
+    const store = await open();
+    expect([await store.read(), await store.delete()]).to.deep.equal([undefined, false]);
+    await store.write(`${keyValue}, the longer one`);
+    await store.write(keyValue);
+    expect([await store.read(), await store.delete(), await store.read()]).to.deep.equal([keyValue, true, undefined]);
   });
 
   for (const mode of [0o640, 0o620, 0o604, 0o602, 0o601]) {

@@ -8,6 +8,8 @@ import { type CoreHarness, openCore, type RunningCore } from '../support/core.ts
 import { ask, overSocket } from '../support/http.ts';
 import { createKey, type DirectAccess, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
+const onDemandPath = '/api/v1/campaigns/{id}/contacts/on-demand';
+
 type Sent = { method?: string; path: string; headers?: string[]; body?: string };
 
 describe('refusals', () => {
@@ -23,7 +25,7 @@ describe('refusals', () => {
   before(async () => {
     clock.set('2026-11-21T09:00:00.000Z');
     ({ core, direct, tenants, close } = await openCore({ clock }));
-    endpoint = `/api/v1/campaigns/${tenants.campaign.id}/contacts/on-demand`;
+    endpoint = onDemandPath.replace('{id}', tenants.campaign.id);
     const cookie = await signIn(core.url, 'ada@example.com');
     good = (await createKey(core.url, cookie)).keyValue;
 
@@ -139,21 +141,21 @@ describe('refusals', () => {
     });
   });
 
-  describe('are byte for byte the same for everything except the three endpoints:', () => {
-    const places = (): [string, string][] => [
+  describe('are byte for byte the same for everything except the three endpoints, even with a valid key:', () => {
+    for (const [method, path] of [
       ['GET', '/'],
       ['GET', '/favicon.ico'],
-      ['GET', endpoint],
-      ['PUT', endpoint],
-      ['PATCH', endpoint],
-      ['OPTIONS', endpoint],
-      ['POST', `${endpoint}/`],
-      ['POST', `${endpoint.toUpperCase()}`],
-      ['POST', `${endpoint}/some-contact`],
-      ['GET', `${endpoint}/some-contact`],
-      ['DELETE', endpoint],
-      ['DELETE', `${endpoint}/by-request-id/a/b`],
-      ['POST', endpoint.replace('v1', 'v2')],
+      ['GET', onDemandPath],
+      ['PUT', onDemandPath],
+      ['PATCH', onDemandPath],
+      ['OPTIONS', onDemandPath],
+      ['POST', `${onDemandPath}/`],
+      ['POST', '/API/V1/CAMPAIGNS/{id}/CONTACTS/ON-DEMAND'],
+      ['POST', `${onDemandPath}/some-contact`],
+      ['GET', `${onDemandPath}/some-contact`],
+      ['DELETE', onDemandPath],
+      ['DELETE', `${onDemandPath}/by-request-id/a/b`],
+      ['POST', onDemandPath.replace('v1', 'v2')],
       ['GET', '/console/session'],
       ['POST', '/console/session'],
       ['POST', '/console/session/second-factor'],
@@ -167,18 +169,18 @@ describe('refusals', () => {
       ['GET', '/metrics'],
       ['GET', '/%zz'],
       ['GET', '//'],
-      ['GET', `http://localhost${endpoint}`],
+      ['GET', `http://localhost${onDemandPath}`],
       ['GET', 'http://[::1'],
       ['GET', 'http://localhost:port/'],
       ['PROPFIND', '/'],
       ['CONNECT', 'localhost:443'],
       ['CONNECT', '/'],
-      ['CONNECT', endpoint],
-    ];
-    for (const index of Array.from({ length: 33 }, (_, n) => n)) {
-      it(`path and method number ${index + 1} of the list, with a valid key`, async () => {
-        const [method = '', path = ''] = places()[index] ?? [];
-        expect(await send({ method, path, headers: [`X-API-Key: ${good}`] }), `${method} ${path}`).to.equal(await reference());
+      ['CONNECT', onDemandPath],
+    ] as const) {
+      it(`${method} ${path}`, async () => {
+        expect(await send({ method, path: path.replace('{id}', tenants.campaign.id), headers: [`X-API-Key: ${good}`] })).to.equal(
+          await reference(),
+        );
       });
     }
 

@@ -28,6 +28,18 @@ describe('under the tenancy rules,', () => {
       return { kind: isPartners ? 'partner' : 'account', id, name };
     };
 
+    /** Tries something with the key of each creator. @returns the creators by outcome */
+    const tryEach = async (attempt: (creator: Who) => Promise<unknown>) => {
+      const outcomes: [Who, string][] = [];
+      for (const creator of everyone) outcomes.push([creator, JSON.stringify(await attempt(creator))]);
+      return Object.fromEntries(outcomes);
+    };
+    const expected = (viewer: Who | 'staff', inSight: unknown, outOfSight: unknown) =>
+      Object.fromEntries(everyone.map((creator) => [creator, JSON.stringify(sees[viewer].includes(creator) ? inSight : outOfSight)]));
+    const keyUrl = (creator: Who) => `${at.core.url}/console/api-keys/${getKey(creator).id}`;
+    const placeWith = async (creator: Who, keyValue: string) =>
+      (await placeCall(at.core.url, at.tenants[reaches[creator][0] ?? 'campaign'].id, keyValue)).status;
+
     for (const viewer of [...everyone, 'staff'] as const) {
       it(`${viewer} lists exactly the keys visible to them`, async () => {
         const { apiKeys, total } = apiKeysSchema.parse((await ask('GET', `${at.core.url}/console/api-keys`, as(viewer))).json);
@@ -38,25 +50,13 @@ describe('under the tenancy rules,', () => {
           expect(hasOwners).to.equal(['partner', 'tied', 'otherPartner', 'staff in account', 'staff in partner'].includes(viewer));
       });
 
-      /** Tries something with the key of each creator. @returns the creators by outcome */
-      const tryEach = async (attempt: (creator: Who) => Promise<unknown>) => {
-        const outcomes: [Who, string][] = [];
-        for (const creator of everyone) outcomes.push([creator, JSON.stringify(await attempt(creator))]);
-        return Object.fromEntries(outcomes);
-      };
-      const expected = (inSight: unknown, outOfSight: unknown) =>
-        Object.fromEntries(everyone.map((creator) => [creator, JSON.stringify(sees[viewer].includes(creator) ? inSight : outOfSight)]));
-      const keyUrl = (creator: Who) => `${at.core.url}/console/api-keys/${getKey(creator).id}`;
-      const placeWith = async (creator: Who, keyValue: string) =>
-        (await placeCall(at.core.url, at.tenants[reaches[creator][0] ?? 'campaign'].id, keyValue)).status;
-
       it(`${viewer} sees exactly those keys by their IDs`, async () => {
         const statuses = await tryEach((creator) =>
           Promise.all(
             ['/revocation', '?timeZone=UTC'].map(async (rest) => (await ask('GET', `${keyUrl(creator)}${rest}`, as(viewer))).status),
           ),
         );
-        expect(statuses).to.deep.equal(expected([200, 200], [404, 404]));
+        expect(statuses).to.deep.equal(expected(viewer, [200, 200], [404, 404]));
       });
 
       it(`${viewer} identifies exactly those keys by their digests`, async () => {
@@ -65,7 +65,7 @@ describe('under the tenancy rules,', () => {
           const answer = await ask('POST', `${at.core.url}/console/api-keys/identify`, { ...as(viewer), body });
           return identifiedApiKeySchema.parse(answer.json).apiKey?.name === creator;
         });
-        expect(names).to.deep.equal(expected(true, false));
+        expect(names).to.deep.equal(expected(viewer, true, false));
       });
 
       it(`${viewer} limits exactly those keys`, async () => {
@@ -74,19 +74,23 @@ describe('under the tenancy rules,', () => {
           const limited = await change({ addresses: ['192.0.2.0/24'] });
           return [limited, await placeWith(creator, getKey(creator).keyValue), await change({ addresses: null })];
         });
-        expect(statuses).to.deep.equal(expected([200, 401, 200], [404, 202, 404]));
+        expect(statuses).to.deep.equal(expected(viewer, [200, 401, 200], [404, 202, 404]));
       });
+    }
 
-      it(`${viewer} revokes exactly those creators' keys`, async () => {
+    /** A key of each creator that no viewer has revoked yet. */
+    const spares = new Map<Who, { id: string; keyValue: string }>();
+    for (const viewer of [...everyone, 'staff'] as const) {
+      it(`${viewer} revokes exactly the keys visible to them`, async () => {
         const statuses = await tryEach(async (creator) => {
-          const spare = await createKey(at.core.url, cookies.get(creator) ?? '', 'spare');
-          const url = `${at.core.url}/console/api-keys/${spare.id}`;
-          const revoked = (await ask('DELETE', url, as(viewer))).status;
+          const spare = spares.get(creator) ?? (await createKey(at.core.url, cookies.get(creator) ?? '', 'spare'));
+          const revoked = (await ask('DELETE', `${at.core.url}/console/api-keys/${spare.id}`, as(viewer))).status;
           const placed = await placeWith(creator, spare.keyValue);
-          await ask('DELETE', url, as(creator));
+          if (placed === 202) spares.set(creator, spare);
+          else spares.delete(creator);
           return [revoked, placed];
         });
-        expect(statuses).to.deep.equal(expected([204, 401], [404, 202]));
+        expect(statuses).to.deep.equal(expected(viewer, [204, 401], [404, 202]));
       });
     }
 
@@ -227,24 +231,37 @@ describe('under the tenancy rules,', () => {
       });
     }
 
-    for (const viewer of everyone) {
-      it(`${viewer} sees only the names of visible keys next to the calls, including revoked keys`, async () => {
-        const [reached = 'campaign'] = reaches[viewer];
-        const { id: campaignId } = at.tenants[reached];
-        const names = new Map<string, string>();
-        for (const creator of everyone.filter((who) => reaches[who].includes(reached))) {
-          const spare = await createKey(at.core.url, cookies.get(creator) ?? '', creator);
-          for (const { keyValue } of [getKey(creator), spare]) {
-            names.set(textAt(await placeCall(at.core.url, campaignId, keyValue), 'contactId'), creator);
+    describe('next to the calls', () => {
+      /** The creators of keys by the contact IDs of the calls that they placed, oldest first. */
+      const creatorsIn = new Map<Place, Map<string, Who>>();
+      before(async () => {
+        for (const place of places) {
+          const creators = new Map<string, Who>();
+          for (const creator of everyone.filter((who) => reaches[who].includes(place))) {
+            const revoked = await createKey(at.core.url, cookies.get(creator) ?? '', creator);
+            for (const { keyValue } of [getKey(creator), revoked])
+              creators.set(textAt(await placeCall(at.core.url, at.tenants[place].id, keyValue), 'contactId'), creator);
+            await ask('DELETE', `${at.core.url}/console/api-keys/${revoked.id}`, as(creator));
           }
-          await ask('DELETE', `${at.core.url}/console/api-keys/${spare.id}`, as(creator));
+          creatorsIn.set(place, creators);
         }
-        const answer = await ask('GET', `${at.core.url}/console/campaigns/${campaignId}/calls`, as(viewer));
-        const { calls } = callsSchema.parse(answer.json);
-        const seen = calls.flatMap(({ contactId, apiKey }) => (names.has(contactId) ? [[names.get(contactId), apiKey?.name]] : []));
-        const expected = [...names.values()].map((creator) => [creator, sees[viewer].some((who) => who === creator) ? creator : undefined]);
-        expect(seen.toReversed()).to.deep.equal(expected);
       });
-    }
+
+      for (const viewer of everyone) {
+        it(`${viewer} sees only the names of visible keys, including revoked keys`, async () => {
+          for (const place of campaignsByWho[viewer]) {
+            const creators = creatorsIn.get(place) ?? expect.fail('no calls');
+            const answer = await ask('GET', `${at.core.url}/console/campaigns/${at.tenants[place].id}/calls`, as(viewer));
+            const { calls } = callsSchema.parse(answer.json);
+            const seen = calls.flatMap(({ contactId, apiKey }) => {
+              const creator = creators.get(contactId);
+              return creator ? [[creator, apiKey?.name]] : [];
+            });
+            const named = [...creators.values()].map((creator) => [creator, sees[viewer].includes(creator) ? creator : undefined]);
+            expect(seen.toReversed()).to.deep.equal(named);
+          }
+        });
+      }
+    });
   });
 });

@@ -12,7 +12,8 @@ describe('the total number of keys', () => {
     let direct: DirectAccess;
     let tenants: Tenants;
     let made: number;
-    beforeEach(async () => {
+    // Each test begins with the keys that the one before it has left.
+    before(async () => {
       made = 0;
       direct = await openDirect(await freshDatabase(kind));
       tenants = await createTenants(direct.ports);
@@ -23,7 +24,7 @@ describe('the total number of keys', () => {
       await add('staff', 'account', 2);
       await add('staff', 'otherAccount', 1);
     });
-    afterEach(() => direct.close());
+    after(() => direct.close());
     const write = () => direct.storage.database.write;
 
     /** Creates several keys of one user, in the scope of an account or of the first partner. */
