@@ -132,33 +132,6 @@ describe('the password throttle', () => {
     for (const key of await listKeys({})) expect(key).to.match(/^(address|network24|account|pair|pairs24):[A-Za-z0-9_-]{43}$/);
   });
 
-  for (const [a, b] of [
-    ['2001:db8:1:2::1', '2001:db8:1:2:ffff:ffff:ffff:ffff'],
-    ['2001:db8::1', '2001:db8:0:0:5::'],
-    ['::1', '::2'],
-    ['::1', '0:0:0:0:1:2:3:4'],
-    ['1:2:3:4::', '1:2:3:4:5:6:7:8'],
-    ['1::3:4:5:6:7:8', '1:0:3:4::9'],
-    ['2001:db8:1::', '2001:db8:1:0:9::1'],
-  ] as const) {
-    it(`counts ${a} and ${b} together`, async () => {
-      expect((await listKeys({ address: a }))[0]).to.equal((await listKeys({ address: b }))[0]);
-    });
-  }
-
-  for (const [a, b] of [
-    ['2001:db8:1:2::1', '2001:db8:1:3::1'],
-    ['2001:db8:1:2::1', '2001:db8::1:2:0:1'],
-    ['::1:0:0:0:0', '::1'],
-    ['1::3:4:5:6:7:8', '1::4:4:5:6:7:8'],
-    ['1:23:4:5::', '12:3:4:5::'],
-    ['192.0.2.1', '192.0.2.10'],
-  ] as const) {
-    it(`counts ${a} and ${b} separately`, async () => {
-      expect((await listKeys({ address: a }))[0]).not.to.equal((await listKeys({ address: b }))[0]);
-    });
-  }
-
   it('after a correct password, resets the counter of that account and address, and takes the attempt back from the other counters', async () => {
     const { result, done } = await check({ right: true });
     expect([result, done]).to.deep.equal([

@@ -1,12 +1,14 @@
 import { expect } from 'chai';
 import { activitySchema } from '#contract/console/activity.ts';
 import { callsSchema } from '#contract/console/calls.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { createCampaign } from '../../core/domain/directory/directory.ts';
 import { fakeClock } from '../support/clock.ts';
 import { openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask } from '../support/http.ts';
-import { openForEach } from '../support/suites.ts';
-import { createKey, onDemand, placeCall, signIn, somePhone } from '../support/tenants.ts';
+import { openOnce } from '../support/suites.ts';
+import { createKey, insertCalls, onDemand, placeCall, signIn } from '../support/tenants.ts';
 
 describe('calls and activity in the console', () => {
   onEachDatabase((kind) => {
@@ -15,7 +17,7 @@ describe('calls and activity in the console', () => {
     beforeEach(() => {
       clock.set('2026-11-21T09:00:00.000Z');
     });
-    const harness = openForEach(() => openCore({ kind, clock }));
+    const harness = openOnce(() => openCore({ kind, clock }));
 
     const as = (name: string) => signIn(harness.core.url, `${name}@example.com`);
     const staffIn = async (tenancy: object) => {
@@ -25,45 +27,49 @@ describe('calls and activity in the console', () => {
     };
 
     describe('calls', () => {
-      const list = async (cookie: string, query = '', campaign = harness.tenants.campaign.id) =>
-        ask('GET', `${harness.core.url}/console/campaigns/${campaign}/calls${query}`, { cookie });
-      const listed = async (cookie: string, query = '') => callsSchema.strict().parse((await list(cookie, query)).json);
+      let cookie: string;
+      let keyValue: string;
+      let campaign: string;
+      beforeEach(async () => {
+        cookie = await as('ada');
+        ({ keyValue } = await createKey(harness.core.url, cookie));
+        ({ id: campaign } = await createCampaign(harness.direct.ports, operator, 'Its own', harness.tenants.account.id));
+      });
+      const list = async (query: string) => {
+        const answer = await ask('GET', `${harness.core.url}/console/campaigns/${campaign}/calls${query}`, { cookie });
+        return callsSchema.strict().parse(answer.json);
+      };
 
       it('are listed newest first, 50 per page, each exactly once even if more calls are placed while paging', async () => {
-        const cookie = await as('ada');
-        const { keyValue } = await createKey(harness.core.url, cookie);
-        for (let n = 0; n < 120; n++)
-          await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue, { requestId: `r${n}`, contact: { phone: somePhone() } });
+        const ids = Array.from({ length: 120 }, (_, n) => `${n}`.padStart(9, '0'));
+        await insertCalls(harness.direct, harness.tenants, ids, { campaign_id: campaign });
         const seen: string[] = [];
         let query = '';
         for (const expected of [50, 50, 20]) {
-          const { calls, nextCursor } = await listed(cookie, query);
+          const { calls, nextCursor } = await list(query);
           expect(calls).to.have.length(expected);
           seen.push(...calls.map(({ requestId }) => requestId));
           query = `?cursor=${nextCursor}`;
-          await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue);
+          await placeCall(harness.core.url, campaign, keyValue);
           if (expected === 20) expect(nextCursor).to.equal(null);
         }
-        expect([...seen].sort()).to.deep.equal(Array.from({ length: 120 }, (_, n) => `r${n}`).sort());
+        expect([...seen].sort()).to.deep.equal(ids.sort());
       });
 
       it('can be found by state, contact name, phone number and request ID', async () => {
-        const cookie = await as('ada');
-        const { keyValue } = await createKey(harness.core.url, cookie);
-        const place = (requestId: string, contact: object) =>
-          placeCall(harness.core.url, harness.tenants.campaign.id, keyValue, { requestId, contact });
+        const place = (requestId: string, contact: object) => placeCall(harness.core.url, campaign, keyValue, { requestId, contact });
         await place('one', { phone: '+493012345678', name: 'Ada Lovelace' });
         await place('two', { phone: '+493087654321', name: '100 %' });
         await place('three', { phone: '+493011112222' });
-        await ask('DELETE', `${onDemand(harness.core.url, harness.tenants.campaign.id)}/by-request-id/two`, { key: keyValue });
-        const findRequestIds = async (query: string) => (await listed(cookie, query)).calls.map(({ requestId }) => requestId);
+        await ask('DELETE', `${onDemand(harness.core.url, campaign)}/by-request-id/two`, { key: keyValue });
+        const findRequestIds = async (query: string) => (await list(query)).calls.map(({ requestId }) => requestId);
         expect(await findRequestIds('?state=cancelled')).to.deep.equal(['two']);
         expect(await findRequestIds('?state=queued')).to.deep.equal(['three', 'one']);
         expect(await findRequestIds('?search=LOVELACE')).to.deep.equal(['one']);
         expect(await findRequestIds('?state=&search=&cursor=')).to.have.length(3);
         await place('four', { phone: '+493022223333', name: 'Österreich' });
         expect(await findRequestIds(`?search=${encodeURIComponent('Öster')}`)).to.deep.equal(['four']);
-        await ask('DELETE', `${onDemand(harness.core.url, harness.tenants.campaign.id)}/by-request-id/four`, { key: keyValue });
+        await ask('DELETE', `${onDemand(harness.core.url, campaign)}/by-request-id/four`, { key: keyValue });
         await harness.direct.storage.database.write('calls').where({ request_id: 'four' }).delete();
         expect(await findRequestIds('?search=87654')).to.deep.equal(['two']);
         expect(await findRequestIds('?search=thre')).to.deep.equal(['three']);
@@ -71,32 +77,13 @@ describe('calls and activity in the console', () => {
         expect(await findRequestIds('?search=_')).to.deep.equal([]);
         expect(await findRequestIds('?state=queued&search=one')).to.deep.equal(['one']);
       });
-
-      it("show the key that placed them, even if it's revoked, to viewers who can see that key", async () => {
-        const ada = await as('ada');
-        const key = await createKey(harness.core.url, ada, 'CRM');
-        await placeCall(harness.core.url, harness.tenants.campaign.id, key.keyValue);
-        const owner = (isYou: boolean) => ({ id: key.id, name: 'CRM', owner: { isYou, name: 'Ada Account' } });
-        expect((await listed(ada)).calls[0]?.apiKey).to.deep.equal(owner(true));
-        expect((await listed(await as('tom'))).calls[0]?.apiKey).to.equal(null);
-        expect((await listed(await as('pat'))).calls[0]?.apiKey).to.deep.equal(owner(false));
-        await ask('DELETE', `${harness.core.url}/console/api-keys/${key.id}`, { cookie: ada });
-        expect((await listed(await as('tia'))).calls[0]?.apiKey).to.deep.equal(owner(false));
-      });
-
-      it("aren't listed if the query is invalid", async () => {
-        const cookie = await as('ada');
-        for (const query of ['?state=ringing', '?cursor=%00', '?page=2', `?search=${'x'.repeat(201)}`]) {
-          expect((await list(cookie, query)).status, query).to.equal(400);
-        }
-      });
     });
 
     describe('activity', () => {
       const activity = async (cookie: string, query = '') =>
         activitySchema.strict().parse((await ask('GET', `${harness.core.url}/console/activity${query}`, { cookie })).json);
       const subjects = async (cookie: string) =>
-        (await activity(cookie)).events.filter(({ action }) => action.startsWith('api-key')).map(({ subject }) => subject.name);
+        (await activity(cookie)).events.map(({ subject }) => subject.name).filter((name) => name.startsWith('of '));
 
       it("is listed within the viewer's scope, newest first", async () => {
         await createKey(harness.core.url, await as('ada'), 'of Ada');
@@ -124,6 +111,23 @@ describe('calls and activity in the console', () => {
         });
       });
 
+      it('shows in pages who did what, when and from where', async () => {
+        const cookie = await as('otto');
+        for (let n = 0; n < 60; n++) await createKey(harness.core.url, cookie, `key ${n}`);
+        const own = `?action=api-key.created&actor=${harness.tenants.users.otherPartner.id}`;
+        const first = await activity(cookie, own);
+        expect(first.events[0]).to.deep.include({
+          actor: { id: harness.tenants.users.otherPartner.id, name: harness.tenants.users.otherPartner.name, email: 'otto@example.com' },
+          action: 'api-key.created',
+          address: '127.0.0.1',
+        });
+        const second = await activity(cookie, `${own}&cursor=${first.nextCursor}`);
+        expect([first.events.length, second.events.length, second.nextCursor]).to.deep.equal([50, 10, null]);
+        expect(new Set([...first.events, ...second.events].map(({ id }) => id)).size).to.equal(60);
+      });
+
+      // The counters are tested on both databases, in storage/throttle.test.ts.
+      if (kind === 'postgres') return;
       it('records only as many exports as a person could make, even if a client reports more', async () => {
         const cookie = await as('sue');
         const record = () => ask('POST', `${harness.core.url}/console/exports`, { cookie, body: { list: 'calls', rows: 1 } });
@@ -132,21 +136,6 @@ describe('calls and activity in the console', () => {
         expect(answers.map(({ status }) => status)).to.deep.equal([...Array(60).fill(204), 429, 429]);
         expect(Number(answers.at(-1)?.headers['retry-after'])).to.be.within(1, 60);
         expect((await activity(cookie, '?action=list.exported')).total).to.equal(60);
-      });
-
-      it('shows in pages who did what, when and from where', async () => {
-        const cookie = await as('ada');
-        for (let n = 0; n < 60; n++) await createKey(harness.core.url, cookie, `key ${n}`);
-        // A test in another process may sign in here as Ada by mistake, if this core got the port of a core that the test has stopped.
-        const first = await activity(cookie, '?action=api-key.created');
-        expect(first.events[0]).to.deep.include({
-          actor: { id: harness.tenants.users.account.id, name: 'Ada Account', email: 'ada@example.com' },
-          action: 'api-key.created',
-          address: '127.0.0.1',
-        });
-        const second = await activity(cookie, `?action=api-key.created&cursor=${first.nextCursor}`);
-        expect([first.events.length, second.events.length, second.nextCursor]).to.deep.equal([50, 10, null]);
-        expect(new Set([...first.events, ...second.events].map(({ id }) => id)).size).to.equal(60);
       });
     });
   });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { sessionLimits } from '../../../core/domain/sign-in/sessions.ts';
-import { startCoreHere } from '../../support/core.ts';
+import { type RunningCore, startCoreHere } from '../../support/core.ts';
 import { ask, readCookies, readSetCookies } from '../../support/http.ts';
 import { databaseWithTenants, password, signIn } from '../../support/tenants.ts';
 
@@ -34,25 +34,37 @@ const inTwoSteps = [
 
 describe('replacing session secrets on two cores', () => {
   let database: string;
+  const cores = new Map<string, RunningCore>();
   beforeEach(async () => {
     ({ database } = await databaseWithTenants('sqlite'));
   });
+  afterEach(async () => {
+    for (const core of cores.values()) await core.close();
+    cores.clear();
+  });
+
+  /** Returns a core with these secrets, as it would be after a restart. */
+  async function coreWith(secrets: string[]): Promise<RunningCore> {
+    const listed = secrets.join(',');
+    const core = cores.get(listed) ?? (await startCoreHere(database, { environment: { SESSION_SECRETS: listed } }));
+    cores.set(listed, core);
+    return core;
+  }
 
   /**
-   * Starts a core with each of these lists of secrets, one after the other, and sends it a request from each browser. Browsers keep their
-   * cookies. @returns the status of each response
+   * Sends requests to a core with each of these lists of secrets, one after the other, from each browser. Browsers keep their cookies.
+   * @returns the status of each response
    */
   async function visit(secrets: string[][], browsers: { cookie: string }[]): Promise<number[]> {
     const statuses: number[] = [];
     for (const coreSecrets of secrets) {
-      const core = await startCoreHere(database, { environment: { SESSION_SECRETS: coreSecrets.join(',') } });
+      const core = await coreWith(coreSecrets);
       for (const browser of browsers) {
         const answer = await ask('GET', `${core.url}/console/session`, { cookie: browser.cookie });
         statuses.push(answer.status);
         if (answer.headers['set-cookie'] !== undefined) browser.cookie = mergeCookies(browser.cookie, readCookies(answer));
       }
       browsers.push({ cookie: await signIn(core.url, 'ada@example.com') });
-      await core.close();
     }
     return statuses;
   }
@@ -69,11 +81,10 @@ describe('replacing session secrets on two cores', () => {
   it('writes the cookies again under the new secret, so that the browser still has them after it was closed', async () => {
     const browser = { cookie: '' };
     const visits: string[][] = [];
-    for (const secrets of [old, `${renewed},${old}`]) {
-      const core = await startCoreHere(database, { environment: { SESSION_SECRETS: secrets } });
+    for (const secrets of [[old], [renewed, old]]) {
+      const core = await coreWith(secrets);
       browser.cookie ||= await signIn(core.url, 'ada@example.com');
       visits.push(readSetCookies(await ask('GET', `${core.url}/console/session`, { cookie: browser.cookie })));
-      await core.close();
     }
     const [before, after] = visits;
     expect(before).to.deep.equal([]);
