@@ -216,18 +216,6 @@ describeDesktop('sign-in with the provider in the app', () => {
       await context.clearCookies();
     });
 
-    it('can be cancelled, and then refuses a code', async () => {
-      const address = await start();
-      await button(desktop.page, 'Cancel').click();
-      await button(desktop.page, 'Sign in with Example Corp').waitFor();
-      const port = new URL(address).searchParams.get('port');
-      const reached = await fetch(`http://127.0.0.1:${port}/?code=${'c'.repeat(43)}`).then(
-        () => true,
-        () => false,
-      );
-      expect(reached).to.equal(false);
-    });
-
     it('gives another program neither the port while the app waits for the code, nor a session for a code that it receives there afterwards', async () => {
       const port = new URL(await start()).searchParams.get('port') ?? '';
       expect(await otherProgram(port).next()).to.equal('EADDRINUSE');

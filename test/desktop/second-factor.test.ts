@@ -48,23 +48,26 @@ describeBrowser('a second factor in a browser', () => {
     await harness.close();
   });
 
-  it('has a QR code that a phone can scan, in either theme and at any width', async () => {
+  it('is set up before anything else if the server requires it, with a QR code that a phone can scan, in either theme and at any width', async () => {
     await open({ SECOND_FACTOR: 'required' });
     await enterPassword(page, 'stan@example.com');
-    await page.getByLabel('Current password').fill(password);
-    await button(page, 'Continue').click();
-    const secret = (await page.locator('.totp-secret').innerText()).replaceAll(' ', '');
-    const issuer = encodeURIComponent(`Callkey ${new URL(harness.core.url).host.replace(':', ' ')}`);
-    const link = `otpauth://totp/${issuer}:stan%40example.com?secret=${secret}&issuer=${issuer}`;
-    // Its colors depend only on the theme, and its size only on the width.
-    for (const [colorScheme, width] of [
-      ['light', 480],
-      ['dark', 1280],
-    ] as const) {
-      await page.emulateMedia({ colorScheme });
-      await page.setViewportSize({ width, height: 900 });
-      await eventually(async () => expect(await scan(page), `${colorScheme}, ${width} px wide`).to.equal(link));
-    }
+    await page.getByRole('heading', { name: 'Set up a second factor' }).waitFor();
+    await setUp(page, clock, async (secret) => {
+      const issuer = encodeURIComponent(`Callkey ${new URL(harness.core.url).host.replace(':', ' ')}`);
+      const link = `otpauth://totp/${issuer}:stan%40example.com?secret=${secret}&issuer=${issuer}`;
+      // Its colors depend only on the theme, and its size only on the width.
+      for (const [colorScheme, width] of [
+        ['light', 480],
+        ['dark', 1280],
+      ] as const) {
+        await page.emulateMedia({ colorScheme });
+        await page.setViewportSize({ width, height: 900 });
+        await eventually(async () => expect(await scan(page), `${colorScheme}, ${width} px wide`).to.equal(link));
+      }
+    });
+    await home(page);
+    await page.reload();
+    await home(page);
   });
 
   it('can get new recovery codes, after which the earlier ones no longer work, in dialogs without axe violations', async () => {
@@ -182,16 +185,6 @@ describeBrowser('a second factor in a browser', () => {
     await page.getByText('This code isn’t valid').waitFor();
     await page.getByLabel('Code', { exact: true }).fill(app.code(1));
     await button(page, 'Change password').click();
-    await home(page);
-  });
-
-  it('is set up before anything else if the server requires it', async () => {
-    await open({ SECOND_FACTOR: 'required' });
-    await enterPassword(page, 'stan@example.com');
-    await page.getByRole('heading', { name: 'Set up a second factor' }).waitFor();
-    await setUp(page, clock);
-    await home(page);
-    await page.reload();
     await home(page);
   });
 

@@ -210,12 +210,17 @@ export async function enterCode(page: Page, code: string): Promise<void> {
   await button(page, 'Sign in').click();
 }
 
-/** Continues from the password prompt: scans the code, and saves the recovery codes. */
-export async function setUp(page: Page, clock: FakeClock): Promise<{ app: Authenticator; recoveryCodes: string[] }> {
+/** Continues from the password prompt: shows the QR code to `look`, enters the code, and saves the recovery codes. */
+export async function setUp(
+  page: Page,
+  clock: FakeClock,
+  look: (secret: string) => Promise<void> = async () => undefined,
+): Promise<{ app: Authenticator; recoveryCodes: string[] }> {
   await page.getByLabel('Current password').fill(password);
   await button(page, 'Continue').click();
   await page.getByRole('img', { name: 'QR code for your authenticator app' }).waitFor();
   const secret = (await page.locator('.totp-secret').innerText()).replaceAll(' ', '');
+  await look(secret);
   const app = authenticator(secret, clock.now);
   await page.getByLabel('Code', { exact: true }).fill('000000');
   await button(page, 'Turn on').click();
