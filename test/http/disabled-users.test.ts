@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream';
 import { expect } from 'chai';
 import { request } from 'undici';
-import { toDigest } from '../../core/domain/api-keys.ts';
-import { operator, userEvent } from '../../core/domain/audit/audit.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
 import { disableUser, enableUser } from '../../core/domain/directory/users.ts';
 import { plus } from '../../core/domain/instant.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
@@ -130,23 +129,6 @@ describe('a disabled user', () => {
         expect([(await answers.first).status, (await answers.second).status]).to.deep.equal([200, 401]);
       });
     }
-
-    it("doesn't get a session if the password was checked before they were disabled", async () => {
-      const { ports } = direct;
-      const credentials = await ports.stores.users.findByEmail('sue@example.com');
-      if (!credentials) throw new Error("Sue doesn't exist.");
-      const { user, passwordHash } = credentials;
-      await disableUser(ports, operator, user);
-      const event = userEvent(ports, operator.actor, 'session.started', user, 'session');
-      const session = {
-        id: toDigest('id'),
-        userId: user.id,
-
-        at: ports.clock.now(),
-        halfOpenUntil: null,
-      } as const;
-      expect(await ports.stores.sessions.start(session, passwordHash, event)).to.equal(false);
-    });
 
     it('is shown to administrators as disabled, and an event says who disabled them', async () => {
       const [{ url }] = cores;

@@ -3,7 +3,6 @@ import { createApiKey } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { type ImportFile, importAll, importFileSchema } from '../../core/domain/directory/import.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
-import { oneDay } from '../../core/domain/instant.ts';
 import type { ImportedEntity, ImportKind } from '../../core/domain/ports.ts';
 import type { Problem } from '../../core/domain/problem.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
@@ -58,17 +57,6 @@ describe('imported entries', () => {
       const { email, name, userType } = user;
       expect(u1).to.deep.equal({ ...none, externalId: 'u1', name, id: u1.id, partnerId: p1.id, email, userType, disabled: false });
       expect((await run(all)).users).to.deep.equal({ added: 0, changed: 0, unchanged: 1 });
-    });
-
-    it('let a new user sign in with the one-time password until it expires', async () => {
-      const { passwords } = await run(all);
-      const credentials = await direct.ports.stores.users.findByEmail(user.email);
-      const verified = await direct.ports.passwords.verify(async () => credentials, passwords[0]?.password ?? '', {
-        ...{ email: user.email, address: '192.0.2.1', vouched: null },
-      });
-      expect(verified?.user.email).to.equal(user.email);
-      const days = ((credentials?.passwordExpiresAt ?? 0) - direct.ports.clock.now()) / oneDay;
-      expect(days).to.be.within(6.9, 7);
     });
 
     it('are found even if there are too many for one statement', async () => {

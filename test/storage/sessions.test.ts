@@ -104,21 +104,6 @@ describe('sessions in the database', () => {
         });
     });
 
-    it("aren't found if they were never started", async () => {
-      await start('s');
-      expect(await sessions.find('other')).to.equal(null);
-    });
-
-    it('require a password change if someone else chose the password', async () => {
-      await start('s');
-      await direct.storage.database
-        .write('users')
-        .where({ id: tenants.users.account.id })
-        .update({ password_expires_at: instant(5) });
-      expect(await sessions.find('s')).to.include({ passwordChangeDue: true });
-      await direct.storage.database.write('users').where({ id: tenants.users.account.id }).update({ password_expires_at: null });
-    });
-
     it('record when they were last seen, without restoring an ended session', async () => {
       await start('s');
       await start('other');
