@@ -109,13 +109,6 @@ describeBrowser('the console in a browser window', () => {
     expect([await page().title(), await page().locator('body').innerText()].join(' ')).not.to.include(host);
   });
 
-  it('has no filters for calls before there are any', async () => {
-    await resize(1280);
-    await goTo('Calls');
-    await page().getByRole('heading', { name: 'No calls yet' }).waitFor();
-    expect(await page().getByRole('search').count()).to.equal(0);
-  });
-
   it("offers to reset filters that the viewer can't use", async () => {
     await resize(1280);
     await goTo('Users');
