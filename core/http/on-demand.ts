@@ -83,7 +83,8 @@ export function onDemand({ ports, getClientAddress, refusals }: HttpDeps): Middl
     if (expiresSoon(key.expiresAt, ports.clock.now())) ctx.state.keyExpiresAt = timestamp(key.expiresAt);
     if (!isPlain && !isDecodable(ctx.url)) throw badEncoding();
     try {
-      await match.handler(ctx, ports, { ...caller, key }, isPlain ? match.ids : decoded(match.ids));
+      const ids = isPlain ? match.ids : Object.fromEntries(Object.entries(match.ids).map(([name, id]) => [name, decodeURIComponent(id)]));
+      await match.handler(ctx, ports, { ...caller, key }, ids);
       remember(caller.digest, key);
     } catch (error) {
       // A key that has placed all its calls for today is still accepted. Remember it, so that its next requests only read.
@@ -173,10 +174,6 @@ const idempotencyKeyHeader = 'idempotency-key';
 function readKeyValue({ req }: Context): string | null {
   const value = req.headers[keyHeader];
   return typeof value === 'string' && isKeyValue(value) ? value : null;
-}
-
-function decoded(ids: Ids): Ids {
-  return Object.fromEntries(Object.entries(ids).map(([name, value]) => [name, decodeURIComponent(value)]));
 }
 
 const jsonHeaders = ['Cache-Control', 'no-store', 'Content-Type', 'application/json; charset=utf-8'];

@@ -2,7 +2,7 @@ import type { Outcome } from '#contract/calls/dialer.ts';
 import { isIdentifier, parseTimestamp } from '#contract/text/text.ts';
 import { auditEvent } from '../audit/audit.ts';
 import { instant, type Millis } from '../instant.ts';
-import type { Actor, AuditEvent, OwningScope } from '../model.ts';
+import type { Actor, OwningScope } from '../model.ts';
 import type { Conclusion, Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
 
@@ -27,8 +27,10 @@ export async function reportOptOut(ports: Ports, handoffId: string): Promise<voi
 /** @returns whether the outcome was recorded */
 async function report(ports: Ports, handoffId: string, conclusion: Conclusion | null, now: Millis, optOut = false): Promise<boolean> {
   const { dialing } = ports.stores;
-  const toEvent = optOut ? (owner: OwningScope) => optOutEvent(ports, owner) : undefined;
-  const result = isIdentifier(handoffId) ? await dialing.recordOutcome(handoffId, conclusion, now, toEvent) : null;
+  // The number itself isn't recorded, because the audit log must not keep erased data.
+  const toEvent = (owner: OwningScope) =>
+    auditEvent(ports, provider, 'do-not-call.added', { kind: 'do-not-call', id: ports.randomness.id(), name: '1 number' }, owner);
+  const result = isIdentifier(handoffId) ? await dialing.recordOutcome(handoffId, conclusion, now, optOut ? toEvent : undefined) : null;
   if (result === null) throw new Problem('not-found', "This hand-off doesn't exist.");
   // Don't accept an opt-out that can't be stored, because the provider would rely on it.
   if (result === 'erased')
@@ -38,8 +40,3 @@ async function report(ports: Ports, handoffId: string, conclusion: Conclusion | 
 }
 
 const provider: Actor = { who: { id: 'provider', name: 'The provider' }, address: 'provider' };
-
-/** The number itself isn't recorded, because the audit log must not keep erased data. */
-function optOutEvent(ports: Ports, owner: OwningScope): AuditEvent {
-  return auditEvent(ports, provider, 'do-not-call.added', { kind: 'do-not-call', id: ports.randomness.id(), name: '1 number' }, owner);
-}

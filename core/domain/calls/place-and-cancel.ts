@@ -15,7 +15,7 @@ export type PlacedCall = {
   /** When calling hours allow the call; null if it isn't waiting for them. */
   heldUntil: Millis | null;
   replayed: boolean;
-  quota?: Quota;
+  quota: Quota | undefined;
 };
 export type CancelledCall = { requestId: string; contactId: string; campaignId: string; cancelledAt: Millis };
 
@@ -36,18 +36,19 @@ export async function placeCall(ports: Ports, caller: KeyCaller, campaignId: str
   };
   const placement = await ports.stores.calls.place({ ...caller, campaignId, at }, call);
   const { requestId } = call;
-  const withQuota = ({ placedToday }: { placedToday: number | null }) => {
-    const quota = toQuota(caller.key.limits, placedToday, at);
-    return quota ? { quota } : {};
-  };
   switch (placement.kind) {
     case 'placed':
     case 'replayed': {
-      const { kind, contactId, placedAt, heldUntil } = placement;
-      return { requestId, contactId, campaignId, placedAt, heldUntil, replayed: kind === 'replayed', ...withQuota(placement) };
+      const { kind, contactId, placedAt, heldUntil, placedToday } = placement;
+      const quota = toQuota(caller.key.limits, placedToday, at);
+      return { requestId, contactId, campaignId, placedAt, heldUntil, replayed: kind === 'replayed', quota };
     }
-    case 'too-many-calls':
-      throw tooManyCalls(withQuota(placement).quota);
+    case 'too-many-calls': {
+      const quota = toQuota(caller.key.limits, placement.placedToday, at);
+      const limit = quota ? ` of ${counted(quota.callsPerDay, 'call')} per day` : '';
+      const detail = `This key has reached its limit${limit}. It can place calls again after the next midnight in its time zone.`;
+      throw new Problem('too-many-calls', detail, quota && { quota, retryAfter: quota.resetsIn });
+    }
     case 'request-id-conflict':
       throw new Problem(
         'request-id-conflict',
@@ -105,12 +106,6 @@ export async function authorize(ports: Ports, caller: KeyCaller, campaignId: str
   if (decision !== 'authorized') throw refusal(decision);
 }
 
-function tooManyCalls(quota: Quota | undefined): Problem {
-  const limit = quota ? ` of ${counted(quota.callsPerDay, 'call')} per day` : '';
-  const detail = `This key has reached its limit${limit}. It can place calls again after the next midnight in its time zone.`;
-  return new Problem('too-many-calls', detail, quota && { quota, retryAfter: quota.resetsIn });
-}
-
 function refusal(kind: Refusal): Problem {
   return kind === 'unauthorized'
     ? unauthorized()
@@ -127,16 +122,15 @@ function notAllowed(objection: Objection, notAfter: Millis | null): Problem {
       return invalidBody([
         { path: 'contact.timeZone', message: "Calling hours apply, but the number's time zone is unknown: send contact.timeZone." },
       ]);
-    case 'outside-calling-hours':
-      return new Problem('outside-calling-hours', describeClosed(objection.opensAt, notAfter));
+    case 'outside-calling-hours': {
+      const { opensAt } = objection;
+      const next = opensAt === null ? 'No window opens within 31 days.' : `The next window opens at ${timestamp(opensAt)}.`;
+      const detail = `Calling hours don't allow a call ${notAfter === null ? 'within 30 days' : 'before notAfter'}. ${next}`;
+      return new Problem('outside-calling-hours', detail);
+    }
     case 'contact-limit':
     case 'stop':
     case 'pace':
       throw new Error("This doesn't refuse a call that's being placed.");
   }
-}
-
-function describeClosed(opensAt: Millis | null, notAfter: Millis | null): string {
-  const next = opensAt === null ? 'No window opens within 31 days.' : `The next window opens at ${timestamp(opensAt)}.`;
-  return `Calling hours don't allow a call ${notAfter === null ? 'within 30 days' : 'before notAfter'}. ${next}`;
 }

@@ -336,13 +336,9 @@ function requestRow({ digest, campaignId, at, limits }: Placing | Naming): Value
 const callColumns = ['contact_id', 'request_id', 'phone', 'name', 'time_zone', 'variables', 'not_before', 'not_after'];
 
 function callRow(call: NewCall): Value[] {
-  const variables = call.variables && variablesText(call.variables);
+  // Sorted by name, so that the same variables always have the same text.
+  const variables = call.variables && JSON.stringify(Object.entries(call.variables).toSorted(([a], [b]) => (a < b ? -1 : 1)));
   return [call.contactId, call.requestId, call.phone, call.name, call.timeZone, variables, call.notBefore, call.notAfter];
-}
-
-/** Serializes variables, sorted by name, so that the same variables always have the same text. */
-function variablesText(variables: Readonly<Record<string, string>>): string {
-  return JSON.stringify(Object.entries(variables).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 function placingRow({ at, call, heldUntil }: Placing): Value[] {
@@ -408,7 +404,8 @@ function countingInserter(lane: Lane) {
       beforeCommit();
       const groups = placingGroups(batch);
       await lockDays?.(groups.map(toGroupRow), undefined, trx);
-      const rows = await days.addPlaced(groups.map(toGroupRow), groups.map(dayOfKey), trx);
+      const ofKeys = groups.map(({ first: { digest, limits }, at }): DayOfKey => [digest, countingDay(limits, at)]);
+      const rows = await days.addPlaced(groups.map(toGroupRow), ofKeys, trx);
       const inserted = await place(rows, undefined, trx);
       const dayOf = new Map(batch.map(({ call, day }) => [call.contactId, day]));
       return countByDay(
@@ -440,8 +437,6 @@ function countingInserter(lane: Lane) {
     },
   };
 }
-
-const dayOfKey = ({ first: { digest, limits }, at }: Group): DayOfKey => [digest, countingDay(limits, at)];
 
 /** The row of a call that a request cancelled, or `shared` if several requests tried to cancel it and one of them did. */
 type Cancelled = Row | 'shared' | null;
