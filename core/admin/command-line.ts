@@ -86,9 +86,7 @@ export type Output = {
   error(code: string, text: string): void;
 };
 
-type Streams = { stdout: NodeJS.WritableStream; stderr: NodeJS.WritableStream };
-
-export function outputTo(streams: Streams, asJson: boolean): Output {
+export function outputTo(streams: { stdout: NodeJS.WritableStream; stderr: NodeJS.WritableStream }, asJson: boolean): Output {
   const error: Output['error'] = (code, text) =>
     streams.stderr.write(asJson ? `${safeJson({ error: { code, message: text } })}\n` : `error: ${stripControls(text)}\n`);
   return {

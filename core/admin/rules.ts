@@ -86,9 +86,7 @@ export function numbersCommands(program: Command, { withDatabase }: Runner): voi
   withExamples(show, `numbers show ${exampleAccount}`).action(withDatabase(runShowNumbers));
 }
 
-type SetOptions = ScopeOptions & { countries?: string; kinds?: string };
-
-async function runSetNumbers(context: AdminContext, options: SetOptions): Promise<void> {
+async function runSetNumbers(context: AdminContext, options: ScopeOptions & { countries?: string; kinds?: string }): Promise<void> {
   const { ports, caller } = context;
   const scope = await findScope(ports, options, ownerKinds);
   const change: Partial<NumberRules> = {

@@ -11,12 +11,10 @@ export type TroubleWatch = {
   close(): Promise<void>;
 };
 
-type Failing = DialerTrouble & { lastAt: Millis; forgottenAt: number; handoffs: number };
-
 /** @param core this process's name among the cores on the database */
 export function watchTrouble(core: string, deps: { store: DialingStore; clock: Clock; log: Logger }): TroubleWatch {
   const { store, clock, log } = deps;
-  let failing: Failing | null = null;
+  let failing: (DialerTrouble & { lastAt: Millis; forgottenAt: number; handoffs: number }) | null = null;
   let isNoted = false;
   let noting: Promise<void> = Promise.resolve();
 

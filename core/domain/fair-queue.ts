@@ -57,7 +57,7 @@ export class FairQueue {
     const timer = ms === undefined ? undefined : this.#startTimer(() => this.#remove(waiting).end('late'), ms);
     const waiting: Waiting = {
       share,
-      since: this.#turnedAway.get(nameOf(share)) ?? ++this.#now,
+      since: this.#turnedAway.get(share.at(-1) ?? '') ?? ++this.#now,
       end(result) {
         timer?.[Symbol.dispose]();
         onEnd(result);
@@ -171,10 +171,6 @@ function largest({ parts }: Group): Group | undefined {
   let best: Group | undefined;
   for (const part of parts.values()) if (!best || (part.size - best.size || order(part) - order(best)) >= 0) best = part;
   return best;
-}
-
-function nameOf(share: Share): string {
-  return share.at(-1) ?? '';
 }
 
 function remember(memory: Map<string, number>, key: string, value: number, max: number): void {

@@ -29,7 +29,6 @@ const maxRemembered = 10_000;
 
 /** The IDs in the path, by name. */
 type Ids = Readonly<Record<string, string>>;
-type Handler = (ctx: Context, ports: Ports, caller: KeyCaller, ids: Ids) => Promise<void>;
 
 /** A key works only for these three routes. */
 const routes = [
@@ -38,7 +37,7 @@ const routes = [
   matching(onDemandRoutes.cancelCallByRequest, cancel),
 ];
 
-function matching({ method, path }: Route, handler: Handler) {
+function matching({ method, path }: Route, handler: (ctx: Context, ports: Ports, caller: KeyCaller, ids: Ids) => Promise<void>) {
   return { method, path, handler, pattern: new RegExp(`^${path.replace(/:(\w+)/g, '(?<$1>[^/]+)')}$`) };
 }
 

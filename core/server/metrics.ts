@@ -197,13 +197,12 @@ function toResult(status: number): (typeof results)[number] {
 
 /** One number, or a number for each value of the gauge's label. */
 type Reading = number | Readonly<Record<string, number>>;
-type Definition = { name: string; help: string; label?: string };
 
 /** Sets gauges with one read per scrape, so that their values are from one moment. If it fails, they have none: old ones mislead. */
 function watchedGauges<Key extends string>(
   registry: Registry,
   read: () => Promise<Readonly<Record<Key, Reading>>>,
-  definitions: Readonly<Record<Key, Definition>>,
+  definitions: Readonly<Record<Key, { name: string; help: string; label?: string }>>,
 ): void {
   let reading: Promise<Readonly<Record<Key, Reading>> | undefined> | undefined;
   for (const key in definitions) {

@@ -6,8 +6,6 @@ import { adminCommand } from '../program.ts';
 const algorithm = 'aes-256-gcm';
 const sizes = { key: 32, nonce: 12, tag: 16 };
 
-type Key = { name: string; bytes: Buffer };
-
 /**
  * Encrypts secrets with a key that's derived from the newest session secret, and decrypts them with the key of any session secret. A copy
  * of the database doesn't contain these keys. Each encrypted secret starts with the name of its key.
@@ -39,7 +37,7 @@ export function createSecretBox(sessionSecrets: readonly string[], randomness: R
 
 export const missingSecret = `a second factor was encrypted with a session secret that SESSION_SECRETS no longer contains. Add that secret at the end, or reset the second factor: ${adminCommand} user second-factor reset EMAIL`;
 
-function deriveKey(sessionSecret: string): Key {
+function deriveKey(sessionSecret: string): { name: string; bytes: Buffer } {
   const bytes = Buffer.from(hkdfSync('sha256', sessionSecret, '', 'callkey second factors', sizes.key));
   return { name: hash('sha256', bytes, 'hex').slice(0, 8), bytes };
 }

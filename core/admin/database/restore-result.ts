@@ -14,7 +14,7 @@ type RevokedKey = { id: string; name: string; creatorId: string; creatorName: st
  */
 export type RevivedKey = RevokedKey & { reason: string | null; callsCancelled: boolean };
 /** `areCallsDue`: the deletion hadn't revoked all of the user's keys yet, and would have cancelled their queued calls. */
-export type RevivedUser = { id: string; email: string; name: string; deletedAt: number; areCallsDue: boolean };
+type RevivedUser = { id: string; email: string; name: string; deletedAt: number; areCallsDue: boolean };
 type EnabledUser = { id: string; email: string; name: string; disabledAt: number };
 
 /** A restore brings back API keys that were revoked, users who were deleted or disabled, and rights that were reduced, since the backup. */

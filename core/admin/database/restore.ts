@@ -11,7 +11,7 @@ import { type AdminContext, type Runner, type Settings, shortName, table, withEx
 import { cancelMarked } from '../key.ts';
 import { findUser } from '../user.ts';
 import { restorePostgres } from './restore-postgres.ts';
-import type { RestoreResult, Revived, RevivedKey, RevivedUser } from './restore-result.ts';
+import type { RestoreResult, Revived, RevivedKey } from './restore-result.ts';
 import { describeChanges, reduceAgain } from './restore-rights.ts';
 import { restoreSqlite } from './restore-sqlite.ts';
 
@@ -44,7 +44,7 @@ async function runRestore(settings: Settings, path: string, { revokeAgain = fals
     restored: { file, before, missing },
     revokedAgain: isRevokedAgain,
     revokedApiKeys: revived?.apiKeys.map(keyJson) ?? null,
-    deletedUsers: revived?.users.map(userJson) ?? null,
+    deletedUsers: revived?.users.map(({ deletedAt, areCallsDue, ...user }) => ({ ...user, deletedAt: timestamp(deletedAt) })) ?? null,
     changedUsers: revived?.widened.users.map(({ was, ...user }) => user) ?? null,
     limitedApiKeys: revived?.widened.keys ?? null,
     disabledUsers: revived?.enabled.map(({ disabledAt, ...user }) => ({ ...user, disabledAt: timestamp(disabledAt) })) ?? null,
@@ -84,10 +84,6 @@ async function revokeAll(context: AdminContext, { apiKeys, users, enabled, widen
 
 function keyJson({ creatorId, creatorName, revokedAt, ...key }: RevivedKey) {
   return { ...key, owner: { id: creatorId, name: creatorName }, revokedAt: timestamp(revokedAt) };
-}
-
-function userJson({ deletedAt, areCallsDue, ...user }: RevivedUser) {
-  return { ...user, deletedAt: timestamp(deletedAt) };
 }
 
 function formatResult(file: string, { before, revived, missing }: RestoreResult, isRevokedAgain: boolean): string {

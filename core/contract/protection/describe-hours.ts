@@ -39,15 +39,14 @@ export function toWeeks(rules: readonly HoursRule[]): Week[] {
     rules.filter(({ days }) => days),
     ({ prefix }) => prefix,
   );
-  const weeks = byPrefix.entries().map(([prefix, prefixRules]) => ({ prefix, days: toDays(prefixRules) }));
+  const weeks = byPrefix.entries().map(([prefix, own]) => {
+    const days = weekdays.map((day) => ({ day, windows: toWindows(own.filter((rule) => rule.days?.includes(day))) }));
+    return { prefix, days };
+  });
   const byHours = Map.groupBy(weeks, ({ days }) => JSON.stringify(days));
   return [...byHours.values()]
     .map((group) => ({ prefixes: group.map(({ prefix }) => prefix).sort(), days: group[0]?.days ?? [] }))
     .sort((a, b) => (a.prefixes[0] ?? '').length - (b.prefixes[0] ?? '').length);
-}
-
-function toDays(rules: readonly HoursRule[]): Week['days'] {
-  return weekdays.map((day) => ({ day, windows: toWindows(rules.filter(({ days }) => days?.includes(day))) }));
 }
 
 /** Describes windows: "09:00–13:00, 14:00–20:00". */

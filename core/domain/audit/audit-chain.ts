@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { clockSkew } from '../deadlines.ts';
 import { oneDay, plus } from '../instant.ts';
-import type { Actor, AuditSubject } from '../model.ts';
+import type { Actor } from '../model.ts';
 import type { AuditChainStore, ChainedEvent, Ports, Seal } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { auditEvent } from './audit.ts';
@@ -73,11 +73,6 @@ const describeSealMismatch = (seq: number) => `Event ${seq} doesn't match the se
 /** An age-based deletion of all events up to `last`. @property recordedAs the number of the event that records it */
 type Pruning = { last: Seal; recordedAs: number };
 
-/** Returns the subject of a pruning event. Its ID is the hash of the last deleted event. */
-function pruningSubject(first: number, { seq, hash: id }: Seal): AuditSubject {
-  return { kind: 'audit-log', id, name: `${first} to ${seq}` };
-}
-
 function parsePruning({ seq, fields }: ChainedEvent): Pruning | null {
   const [, , , , action, , id, name] = fields;
   const last = Number(/^\d+ to (\d+)$/.exec(String(name))?.[1]);
@@ -147,7 +142,8 @@ export async function pruneAudit(ports: Ports, actor: Actor, days: number, signa
   const prunable = await findPrunable(ports, days);
   if (!prunable) return 0;
   const { first, last } = prunable;
-  await activity.record(auditEvent(ports, actor, 'audit.pruned', pruningSubject(first, last), null));
+  const subject = { kind: 'audit-log', id: last.hash, name: `${first} to ${last.seq}` } as const;
+  await activity.record(auditEvent(ports, actor, 'audit.pruned', subject, null));
   await auditChain.extend(signal);
   return auditChain.prune(last.seq, signal);
 }

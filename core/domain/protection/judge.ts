@@ -89,8 +89,10 @@ export function describeObjection(objection: Objection): string {
   switch (objection.kind) {
     case 'number-kind':
       return `${restrictedKindNames[objection.numberKind]} can't be called from this account.`;
-    case 'country':
-      return `${describeCountry(objection)} can't be called from this account.`;
+    case 'country': {
+      const { country } = objection;
+      return `${country === null ? 'Numbers whose country is unknown' : `Numbers in ${country}`} can't be called from this account.`;
+    }
     case 'unknown-time-zone':
       return "Calling hours apply, but the number's time zone is unknown.";
     case 'outside-calling-hours':
@@ -102,8 +104,4 @@ export function describeObjection(objection: Objection): string {
     case 'pace':
       return "The pace didn't allow the call within 30 days.";
   }
-}
-
-function describeCountry({ country }: Extract<Objection, { kind: 'country' }>): string {
-  return country === null ? 'Numbers whose country is unknown' : `Numbers in ${country}`;
 }

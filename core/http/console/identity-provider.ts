@@ -55,7 +55,7 @@ export async function finishOidc(ctx: Context, deps: HttpDeps): Promise<void> {
   const provider = requireIdentityProvider(deps);
   const started = new URLSearchParams(ctx.search).get('state');
   const flow = listFlows(ctx, deps).find(({ state }) => state === started);
-  if (flow) dropFlow(ctx, deps, flow);
+  if (flow) openCookies(ctx, deps).set(cookieName(flow.state), null, { sameSite: 'lax' });
   try {
     if (flow?.step !== 'provider') throw new IdentityProviderError('expired', "There's no sign-in to finish.");
     await finish(ctx, deps, provider, flow);
@@ -202,10 +202,6 @@ function keepFlow(ctx: Context, deps: HttpDeps, flow: Flow): void {
   for (const { state } of others.slice(maxFlows - 1)) cookies.set(cookieName(state), null);
   const value = Buffer.from(JSON.stringify(flow)).toString('base64url');
   cookies.set(name, value, { maxAge: flow.expiresAt - deps.ports.clock.now(), sameSite: 'lax' });
-}
-
-function dropFlow(ctx: Context, deps: HttpDeps, { state }: Flow): void {
-  openCookies(ctx, deps).set(cookieName(state), null, { sameSite: 'lax' });
 }
 
 /** Newest first. */

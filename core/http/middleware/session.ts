@@ -21,7 +21,6 @@ type SignedIn = { id: Digest; data: Session };
 
 /** The value of `ctx.session`: the open session, one that waits for a code, or the user's proof for starting one. */
 type SessionData = { signedIn?: SignedIn; halfOpen?: SignedIn; proof?: Proof };
-type KoaSession = SessionData & { regenerate(): Promise<void>; manuallyCommit(): Promise<void> };
 
 /** Sessions are stored in the database, by the digest of their ID. */
 export function session(app: Koa<State>, deps: HttpDeps): Middleware {
@@ -146,7 +145,7 @@ export async function applyTenancyHeader(ctx: Context, ports: Ports): Promise<vo
 }
 
 /** The library's types don't define the content of a session. */
-function koaSession(ctx: Context): KoaSession {
+function koaSession(ctx: Context): SessionData & { regenerate(): Promise<void>; manuallyCommit(): Promise<void> } {
   return ctx['session'];
 }
 

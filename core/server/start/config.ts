@@ -368,7 +368,7 @@ function toOidc(env: z.output<typeof schema>) {
   // The provider sends the browser back to a page of the console.
   if (env.WEB_CONSOLE === 'off') throw new ConfigError('WEB_CONSOLE', 'must be on when OIDC_ISSUER is set');
   if (isForAllMicrosoftTenants(issuer)) throw new ConfigError('OIDC_ISSUER', 'must contain the ID of your own tenant');
-  if (env.OIDC_EMAIL === 'trusted' && isForEveryone(issuer)) {
+  if (env.OIDC_EMAIL === 'trusted' && issuersForEveryone.includes(new URL(issuer).hostname)) {
     throw new ConfigError('OIDC_EMAIL', 'must be verified with this issuer, because anyone can get an account there');
   }
   return { issuer, clientId, clientSecret, publicUrl, name: nameSchema.parse(env.OIDC_NAME), email: env.OIDC_EMAIL ?? 'verified' };
@@ -386,7 +386,3 @@ const issuersForEveryone: readonly string[] = [
   ...['accounts.google.com', 'appleid.apple.com', 'gitlab.com', 'login.salesforce.com', 'slack.com'],
   ...['www.linkedin.com', 'api.login.yahoo.com', 'www.facebook.com', 'id.twitch.tv', 'discord.com'],
 ];
-
-function isForEveryone(issuer: string): boolean {
-  return issuersForEveryone.includes(new URL(issuer).hostname);
-}

@@ -47,7 +47,6 @@ export const latestNextOfAll = latestNext(10_000);
 /** @property paces those of the server, the call's account and its campaign @property isLive whether it already counts as a live call */
 type PacedCall = { paces: readonly ScopePace[]; isLive: boolean };
 
-type Scope = { pace: ScopePace; interval: number; margin: number; delay: number; next: number; live: number };
 /** @property next_at when the next call may leave, by the database's clock @property spread_until see {@link spread} */
 export type PaceRow = { scope_id: string; next_at: Millis; spread_until: Millis };
 
@@ -106,7 +105,7 @@ export async function keepPace<Call extends PacedCall>(
   { now, at, hasJumped, lead, lateness }: PaceTime & { lateness: number },
   countLive: (pace: ScopePace, max: number) => Promise<number>,
 ) {
-  const scopes = new Map<string, Scope>();
+  const scopes = new Map<string, { pace: ScopePace; interval: number; margin: number; delay: number; next: number; live: number }>();
   for (const pace of calls.flatMap(({ paces }) => paces)) {
     if (scopes.has(pace.scopeId)) continue;
     const gaps = pace.perSecond === null ? { interval: 0, margin: 0, delay: 0 } : toGaps(pace.perSecond, lateness);

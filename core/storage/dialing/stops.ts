@@ -100,10 +100,8 @@ function appliesTo(access: ProtectionAccess): Condition {
   }
 }
 
-type StopRow = Omit<DialingStopRow, 'cancelling_since'> & { target_name: string | null };
-
 async function select({ query }: Lane, { sql, values }: Condition): Promise<DialingStop[]> {
-  const rows = await query<StopRow>(
+  const rows = await query<Omit<DialingStopRow, 'cancelling_since'> & { target_name: string | null }>(
     `SELECT s.*, coalesce(p.name, a.name, c.name) AS target_name FROM dialing_stops s
      LEFT JOIN partners p ON p.id = s.scope_id LEFT JOIN accounts a ON a.id = s.scope_id LEFT JOIN campaigns c ON c.id = s.scope_id
      WHERE ${sql} ORDER BY s.id DESC`,

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Millis } from '../../domain/instant.ts';
-import type { EndedSignIn, ImportedEntity, ImportKind, ImportStore, NewPassword } from '../../domain/ports.ts';
+import type { EndedSignIn, ImportedEntity, ImportKind, ImportStore } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { recordAudit, recordAudits } from '../audit/audit.ts';
 import { inChunks, type Lanes } from '../engine/database.ts';
@@ -59,7 +59,7 @@ export function importStore({ background: { read, write } }: Lanes): ImportStore
           const rows = added.map(({ entity, password, event }) => ({
             ...{ id: entity.id, external_id: entity.externalId, created_at: event.at },
             ...toColumns(kind, entity),
-            ...passwordColumns(password),
+            ...(password && { password_hash: password.hash, password_expires_at: password.expiresAt, password_handed_out: 1 }),
           }));
           const ended = new Map<string, EndedSignIn>();
           for (const { entity, event, unlinking } of changed) {
@@ -124,10 +124,6 @@ function toColumns(kind: ImportKind, entity: ImportedEntity) {
 
 function userColumns({ name, partnerId, accountId, email, userType }: ImportedEntity) {
   return { name, partner_id: partnerId, account_id: accountId, email, user_type: userType };
-}
-
-function passwordColumns(password: NewPassword | null) {
-  return password ? { password_hash: password.hash, password_expires_at: password.expiresAt, password_handed_out: 1 } : {};
 }
 
 /** Reports a conflict: the import has already checked the file, so someone else must have created something since then. */

@@ -12,27 +12,27 @@ import type { AuditSubject } from '../../domain/model.ts';
 declare module 'knex/types/tables.js' {
   interface Tables {
     partners: PartnerRow;
-    accounts: AccountRow;
+    accounts: NamedRow & { partner_id: string; has_do_not_call: number | null; opt_outs_for_partner: number | null };
     campaigns: CampaignRow;
     users: UserRow;
     api_keys: ApiKeyRow;
     revoked_api_keys: RevokedApiKeyRow;
     api_key_usage: KeyUsageRow;
-    api_key_days: KeyDayRow;
-    api_key_addresses: KeyAddressRow;
+    api_key_days: { api_key_id: string; day: string; placed: number };
+    api_key_addresses: { api_key_id: string; address: string; used_at: Millis };
     sessions: SessionRow;
     oidc_links: LinkRow;
     sign_in_codes: SignInCodeRow;
     second_factors: SecondFactorRow;
-    recovery_codes: RecoveryCodeRow;
-    sign_in_attempts: ThrottleRow;
+    recovery_codes: { user_id: string; digest: string };
+    sign_in_attempts: { key: string; attempts: number; expires_at: Millis };
     audit_events: AuditEventRow;
-    audit_chain: AuditChainRow;
-    recorded_retention: RecordedRetentionRow;
+    audit_chain: { one: 1; seq: number; hash: string; pruned_seq: number; pruned_hash: string };
+    recorded_retention: { one: 1; contact_days: number | null; audit_event_days: number | null };
     calls: CallRow;
-    call_counts: CallCountRow;
-    clock: ClockRow;
-    dialer_troubles: DialerTroubleRow;
+    call_counts: { campaign_id: string; quarter_at: Millis; state: EndState | `completed by ${AnsweredBy}`; calls: number };
+    clock: { one: 1; newest_at: Millis | null };
+    dialer_troubles: { core: string; since: Millis; reason: string; noted_at: Millis };
     do_not_call: DoNotCallRow;
     do_not_call_sweeps: DoNotCallSweepRow;
     do_not_call_additions: { partner_id: string; version: number; phones: string };
@@ -44,7 +44,6 @@ declare module 'knex/types/tables.js' {
 
 type NamedRow = { id: string; external_id: string | null; name: string; created_at: Millis };
 type PartnerRow = NamedRow & { has_do_not_call: number | null; do_not_call_version: number | null; rules_version: number | null };
-type AccountRow = NamedRow & { partner_id: string; has_do_not_call: number | null; opt_outs_for_partner: number | null };
 /** `settings` is a JSON object. */
 type CampaignRow = NamedRow & { account_id: string; settings: string | null };
 
@@ -140,12 +139,6 @@ type RevokedApiKeyRow = Pick<ApiKeyRow, 'id' | 'name' | 'creator_id' | 'creator_
 
 export type KeyUsageRow = { api_key_id: string; quarter_at: Millis; placed: number; cancelled: number; refused: number };
 
-type KeyAddressRow = { api_key_id: string; address: string; used_at: Millis };
-
-type KeyDayRow = { api_key_id: string; day: string; placed: number };
-
-type CallCountRow = { campaign_id: string; quarter_at: Millis; state: EndState | `completed by ${AnsweredBy}`; calls: number };
-
 export type SessionRow = {
   id: string;
   user_id: string;
@@ -177,10 +170,6 @@ export type SecondFactorRow = {
   last_step: number | null;
 };
 
-type RecoveryCodeRow = { user_id: string; digest: string };
-
-type ThrottleRow = { key: string; attempts: number; expires_at: Millis };
-
 export type AuditEventRow = {
   id: string;
   at: Millis;
@@ -197,13 +186,6 @@ export type AuditEventRow = {
   seq?: number | null;
   hash?: string | null;
 };
-
-type DialerTroubleRow = { core: string; since: Millis; reason: string; noted_at: Millis };
-
-type AuditChainRow = { one: 1; seq: number; hash: string; pruned_seq: number; pruned_hash: string };
-
-type RecordedRetentionRow = { one: 1; contact_days: number | null; audit_event_days: number | null };
-type ClockRow = { one: 1; newest_at: Millis | null };
 
 export type CallRow = {
   contact_id: string;

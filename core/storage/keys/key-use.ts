@@ -67,7 +67,7 @@ export function createKeyUse(database: Lane, clock: Clock, onError: (error: unkn
       try {
         const used = taken.filter(({ use }) => use.address !== null);
         if (used.length > 0) await writeLastUsed(used.map(({ digest, use }) => [digest, use.at, use.address]));
-        const addresses = taken.flatMap(addressRows);
+        const addresses = taken.flatMap(({ digest, use }) => Array.from(use.addresses, ([address, at]) => [digest, address, at]));
         if (addresses.length > 0) await writeAddresses(addresses);
         const rows = taken.flatMap(usageRows);
         if (rows.length > 0) await writeUsage(rows);
@@ -144,10 +144,6 @@ function add(use: Use, { at, address, addresses, since, quarters }: Use): void {
     counts.cancelled += cancelled;
     counts.refused += refused;
   }
-}
-
-function addressRows({ digest, use }: { digest: Digest; use: Use }): Value[][] {
-  return Array.from(use.addresses, ([address, at]) => [digest, address, at]);
 }
 
 function usageRows({ digest, use }: { digest: Digest; use: Use }): Value[][] {

@@ -12,8 +12,6 @@ export const maxThrottleCounters = 100_000;
 /** Sweeps the counters after this many attempts, too, because in a flood, the hourly sweep would come too late. */
 const sweepAfterTakes = 1_000;
 
-type Look = { counters: readonly ThrottleCounter[]; now: Millis; deadline: number };
-
 const skew = clockSkew.toMillis();
 /**
  * SQL: whether a counter is full. If a counter expires later than its window and the clock skew between cores allow, the clock that set it
@@ -32,7 +30,7 @@ export function throttleStore({ 'sign-in': database }: Lanes): ThrottleStore {
   );
   // Attempts in a flood share a statement. With separate statements, attempts whose turn had come had to wait for a connection, and got a
   // 503.
-  const blockedUntil = batched<Look, { until: Millis | null }>({
+  const blockedUntil = batched<{ counters: readonly ThrottleCounter[]; now: Millis; deadline: number }, { until: Millis | null }>({
     async run(looks) {
       const waits = await look(looks.flatMap(({ counters, now }, n) => toRows(counters, now).map((row) => [...row, n])));
       const ends = new Map(waits.rows.map((row) => [row['n'], row['until']]));

@@ -83,7 +83,8 @@ function createLane(filename: string, pools: Record<'read' | 'read back' | 'writ
       return rows as Found[];
     },
     prepare<Found extends object>(sql: string, mode: Mode): Statement<Found> {
-      const text = toText(toStatement(sql, 'sqlite'));
+      const statement = toStatement(sql, 'sqlite');
+      const text = { sql: statement, returnsRows: /^SELECT\b|\bRETURNING\b/.test(statement) };
       const pool = mode === 'end' ? write : pools[mode];
       return (rows, beforeCommit, transaction) => runPrepared(transaction ?? pool, text, JSON.stringify(rows), beforeCommit);
     },
@@ -295,10 +296,6 @@ class ImmediateTransaction extends Transaction {
 }
 
 type Text = { sql: string; returnsRows: boolean };
-
-function toText(sql: string): Text {
-  return { sql, returnsRows: /^SELECT\b|\bRETURNING\b/.test(sql) };
-}
 
 async function runPrepared<Found>(pool: Knex, text: Text, json: string, beforeCommit?: () => void): Promise<Changed<Found>> {
   const connection: Connection = await pool.client.acquireConnection();
