@@ -55,16 +55,7 @@ describe('callkey key', () => {
     it('reports a mistyped key immediately', async () => {
       const home = new CliHome();
       const mistyped = keyValue.replace(/.$/, (last) => (last === 'a' ? 'b' : 'a'));
-      for (const input of [
-        mistyped,
-        keyValue.slice(0, -1),
-        `${keyValue}x`,
-        `${keyValue} ${keyValue.replace(/.*/, () => makeKeyValue(randomBytes))}`,
-        'hello',
-        '',
-        ' \n',
-        'x'.repeat(10_000),
-      ]) {
+      for (const input of [mistyped, `${keyValue} ${makeKeyValue(randomBytes)}`, '', 'x'.repeat(10_000)]) {
         const { code, stdout, stderr } = await home.run(['key', 'set', '--insecure-storage', '--server', server], { input });
         expect(code, stderr).to.equal(2);
         expect(stdout).to.equal('');

@@ -92,28 +92,6 @@ describe('API keys in the console', () => {
       expect(apiKeys.map(({ name, expired }) => [name, expired])).to.deep.equal([['Short', true]]);
     });
 
-    describe('listing keys', () => {
-      it('returns the newest 500 keys and the total count, but the 501st key still works', async () => {
-        const oldest = await createKey(core.url, cookie, 'oldest');
-        clock.advance({ seconds: 1 });
-        const rows = Array.from({ length: 500 }, (_, n) => ({
-          ...{ id: `key-${n}`, digest: String(n).padStart(64, '0'), name: `key ${n}`, creator_id: tenants.users.account.id },
-          ...{
-            creator_partner_id: tenants.partner.id,
-            account_id: tenants.account.id,
-            partner_id: tenants.partner.id,
-            created_at: clock.now(),
-          },
-        }));
-        for (let start = 0; start < rows.length; start += 100)
-          await direct.storage.database.write('api_keys').insert(rows.slice(start, start + 100));
-        const { apiKeys, total, limit } = await list();
-        expect({ listed: apiKeys.length, total, limit }).to.deep.equal({ listed: 500, total: 501, limit: 500 });
-        expect(apiKeys.map(({ name }) => name)).not.to.contain('oldest');
-        expect((await placeCall(core.url, tenants.campaign.id, oldest.keyValue)).status).to.equal(202);
-      });
-    });
-
     describe('revoking a key', () => {
       it('returns 404 the second time, also to one of two concurrent requests, and for an unknown ID', async () => {
         const { id } = await createKey(core.url, cookie);
@@ -155,10 +133,6 @@ describe('API keys in the console', () => {
         expect(identifiedApiKeySchema.parse((await identify(digest.toUpperCase())).json).apiKey?.id).to.equal(id);
         expect((await identify(digest, await signIn(core.url, 'tom@example.com'))).json).to.deep.equal({ apiKey: null });
         expect((await identify('0'.repeat(64))).json).to.deep.equal({ apiKey: null });
-      });
-
-      it('returns 422 for an invalid SHA-256', async () => {
-        expect((await identify('abc')).status).to.equal(422);
       });
     });
 

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { Writable } from 'node:stream';
 import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { recordRefusals } from '../../core/server/recorded-refusals.ts';
 import { createLog } from '../../core/server/start/log.ts';
-import { type LogLine, startCoreHere } from '../support/core.ts';
+import { type LogLine, recordLog, startCoreHere } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { createKey, databaseWithTenants, openDirect, placeCall, signIn } from '../support/tenants.ts';
@@ -71,13 +70,7 @@ describe('refused requests', () => {
 
   /** Refuses a key once for each of these addresses. @returns the log lines */
   async function findLines(addresses: readonly string[]): Promise<LogLine[]> {
-    const log: LogLine[] = [];
-    const lines = new Writable({
-      write(chunk, _encoding, done) {
-        log.push(JSON.parse(String(chunk)));
-        done();
-      },
-    });
+    const { log, lines } = recordLog();
     const direct = await openDirect(await freshDatabase('sqlite'));
     const refusals = recordRefusals(direct.ports, createLog('info', lines));
     for (const address of addresses) refusals.onKeyRefused(address);

@@ -20,7 +20,18 @@ describe('refusals', () => {
   let tenants: Tenants;
   let endpoint: string;
   let good: string;
-  const keys: Record<string, string> = {};
+  /** Those that are empty here are created before the tests. */
+  const keys = new Map([
+    ['a revoked key', ''],
+    ['an expired key', ''],
+    ['a key whose creator was deleted', ''],
+    ['a mistyped key', ''],
+    ['a key in lowercase', ''],
+    ['an unknown key', makeKeyValue(randomBytes)],
+    ['an empty key', ''],
+    ['a malformed key', 'svc_sk_live_nonsense'],
+    ['a key of another kind', 'Bearer abc'],
+  ]);
 
   before(async () => {
     clock.set('2026-11-21T09:00:00.000Z');
@@ -34,17 +45,11 @@ describe('refusals', () => {
     const expiring = await createKey(core.url, cookie, 'Short', { kind: 'custom', date: '2026-11-22' });
     const orphan = await createKey(core.url, await signIn(core.url, 'tom@example.com'));
     await deleteUser(direct.ports, operator, tenants.users.teammate, false);
-    Object.assign(keys, {
-      'a revoked key': revoked.keyValue,
-      'an expired key': expiring.keyValue,
-      'a key whose creator was deleted': orphan.keyValue,
-      'an unknown key': makeKeyValue(randomBytes),
-      'an empty key': '',
-      'a malformed key': 'svc_sk_live_nonsense',
-      'a mistyped key': good.slice(0, -1) + (good.endsWith('0') ? '1' : '0'),
-      'a key in lowercase': good.toLowerCase(),
-      'a key of another kind': 'Bearer abc',
-    });
+    keys.set('a revoked key', revoked.keyValue);
+    keys.set('an expired key', expiring.keyValue);
+    keys.set('a key whose creator was deleted', orphan.keyValue);
+    keys.set('a mistyped key', good.slice(0, -1) + (good.endsWith('0') ? '1' : '0'));
+    keys.set('a key in lowercase', good.toLowerCase());
     // This is after the last day of the short-lived key, but within the session's limits.
     clock.set('2026-11-23T00:00:00.000Z');
   });
@@ -87,17 +92,7 @@ describe('refusals', () => {
   });
 
   describe("are byte for byte the same for every key that isn't accepted:", () => {
-    for (const which of [
-      'a revoked key',
-      'an expired key',
-      'a key whose creator was deleted',
-      'an unknown key',
-      'an empty key',
-      'a malformed key',
-      'a mistyped key',
-      'a key in lowercase',
-      'a key of another kind',
-    ]) {
+    for (const which of keys.keys()) {
       for (const [what, path, method, body] of [
         ['when placing a call', '', 'POST', contact],
         ['when placing a call with an invalid body', '', 'POST', '{'],
@@ -111,7 +106,7 @@ describe('refusals', () => {
           const answer = await send({
             method,
             path: endpoint + path,
-            headers: [`X-API-Key: ${keys[which]}`],
+            headers: [`X-API-Key: ${keys.get(which)}`],
             ...(body === undefined ? {} : { body }),
           });
           expect(answer).to.equal(await reference());
@@ -137,7 +132,7 @@ describe('refusals', () => {
 
     it('an unknown key for another campaign', async () => {
       const path = '/api/v1/campaigns/no-such/contacts/on-demand';
-      expect(await send({ path, body: contact, headers: [`X-API-Key: ${keys['an unknown key']}`] })).to.equal(await reference());
+      expect(await send({ path, body: contact, headers: [`X-API-Key: ${keys.get('an unknown key')}`] })).to.equal(await reference());
     });
   });
 

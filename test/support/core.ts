@@ -44,6 +44,18 @@ export type CoreOptions = {
   randomness?: Randomness;
 };
 
+/** @returns a stream for a log, and the lines that were written to it */
+export function recordLog(): { log: LogLine[]; lines: Writable } {
+  const log: LogLine[] = [];
+  const lines = new Writable({
+    write(chunk, _encoding, done) {
+      for (const line of String(chunk).split('\n')) if (line !== '') log.push(JSON.parse(line));
+      done();
+    },
+  });
+  return { log, lines };
+}
+
 /** Starts a whole core within the test's process, with a clock that the test can move. */
 export async function startCoreHere(
   databaseUrl: string,
@@ -56,13 +68,7 @@ export async function startCoreHere(
   }: CoreOptions = {},
 ): Promise<RunningCore> {
   const config = readConfig({ ...toEnvironment(databaseUrl), ...environment });
-  const log: LogLine[] = [];
-  const lines = new Writable({
-    write(chunk, _encoding, done) {
-      for (const line of String(chunk).split('\n')) if (line !== '') log.push(JSON.parse(line));
-      done();
-    },
-  });
+  const { log, lines } = recordLog();
   const core = await startCore(config, () => config.sessionSecrets ?? [], {
     log: createLog(config.logLevel, lines),
     clock,
