@@ -348,8 +348,8 @@ export class Model extends People {
     const overdue = () => [...this.calls.values()].filter((call) => this.#isOverdue(call) && this.#isRationed(call.campaign));
     for (const call of overdue()) {
       if (see(call)[0] !== 'unknown') continue;
-      // Only the dialer knows that the provider mustn't be asked again, so the call has taken its turn.
-      if (call.stage === 'open') this.#takeTurn(call.campaign);
+      // Only the dialer knows that the provider mustn't be asked again, so the call has taken its turn, unless it couldn't leave anyway.
+      if (call.stage === 'open' && this.#findObjection(call) === null) this.#takeTurn(call.campaign);
       this.#end(call, 'unknown', this.now);
     }
     const mayLeave = (call: Call) => isWaiting(call) && !this.#isForgotten(call) && this.#isRationed(call.campaign);
@@ -391,11 +391,10 @@ export class Model extends People {
   }
 
   /** Says which rule a call breaks if it leaves now; null if it breaks none. @param isOverdue whether it should have left long ago */
-  #findBroken({ campaign, body }: Call, isOverdue = false): string | null {
+  #findBroken(call: Call, isOverdue = false): string | null {
+    const { campaign, body } = call;
     if (this.#isStopped(campaign)) return 'dialing is stopped';
-    if (!this.#mayCall(campaign, body.phone)) return "its number can't be called";
-    if (this.#opens(campaign, body.zone, this.now) > this.now) return 'calling hours have ended';
-    const broken = this.#findBrokenPace(campaign, isOverdue);
+    const broken = this.#findObjection(call) ?? this.#findBrokenPace(campaign, isOverdue);
     if (broken !== null) return broken;
     const limited = this.pathOf(campaign).find(({ contactLimits }) => contactLimits);
     if (!limited?.contactLimits) return null;
@@ -408,6 +407,11 @@ export class Model extends People {
     const since = (ms: number) => times.filter((at) => at > this.now - ms).length;
     if (since(days * day) >= calls) return `its number was called ${calls} times in ${days} days`;
     return since(minutesBetween * minute) > 0 ? `its number was called less than ${minutesBetween} minutes ago` : null;
+  }
+
+  #findObjection({ campaign, body }: Call): string | null {
+    if (!this.#mayCall(campaign, body.phone)) return "its number can't be called";
+    return this.#opens(campaign, body.zone, this.now) > this.now ? 'calling hours have ended' : null;
   }
 
   #findBrokenPace(campaign: Id, isOverdue: boolean): string | null {
