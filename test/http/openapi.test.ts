@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { answerErrors, ask, openapi, openapiText } from '../support/http.ts';
+import { type Answer, answerErrors, ask, openapi, openapiText } from '../support/http.ts';
 import { createKey, databaseWithTenants, onDemand, placeCall, signIn } from '../support/tenants.ts';
 
 // `ask` compares the responses in all tests with the document. These tests cover the rest.
@@ -42,12 +42,14 @@ describe('the OpenAPI document', () => {
       ['a response without X-Request-Id', { headers: { 'content-type': 'application/json' } }, /X-Request-Id is missing/],
       ["another response's header", { headers: { 'x-request-id': 'some', 'retry-after': '1' } }, /Retry-After isn't described/],
     ];
-    for (const [what, change, error] of falsified) {
-      it(what, async () => {
-        const { keyValue } = await createKey(core.url, cookie);
-        const placed = await placeCall(core.url, campaignId, keyValue);
+    let placed: Answer;
+    before(async () => {
+      const { keyValue } = await createKey(core.url, cookie);
+      placed = await placeCall(core.url, campaignId, keyValue);
+    });
+    for (const [what, change, error] of falsified)
+      it(what, () => {
         expect(answerErrors('POST', onDemand(core.url, campaignId), { ...placed, ...change }).join('\n')).to.match(error);
       });
-    }
   });
 });

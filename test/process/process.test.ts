@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, closeSync, existsSync, openSync, readdirSync, statSync } from 'node:fs';
 import { type AddressInfo, connect, createServer } from 'node:net';
@@ -7,8 +7,8 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { freePort } from '../../scripts/support/postgres.ts';
-import { bareEnvironment, buildWebConsole } from '../support/commands.ts';
-import { connected, failToStart as fails, spawnCore, startCoreHere } from '../support/core.ts';
+import { bareEnvironment, buildWebConsole, spawnScript } from '../support/commands.ts';
+import { connected, failToStart, spawnCore, startCoreHere } from '../support/core.ts';
 import { emptyDatabase, freshDatabase, freshDirectory, onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { findProgram, skip } from '../support/suites.ts';
@@ -18,9 +18,9 @@ import { until } from '../support/until.ts';
 const main = fileURLToPath(new URL('../../core/main.ts', import.meta.url));
 
 describe('the core process', () => {
-  it('refuses to start with an invalid variable, and names it in one line', () => {
-    const { status, stderr } = fails({ PORT: 'http' });
-    expect([status, /^PORT: [^\n]+\n$/.test(stderr)], stderr).to.deep.equal([1, true]);
+  it('refuses to start with an invalid variable, and names it in one line', async () => {
+    const { code, stderr } = await failToStart({ PORT: 'http' });
+    expect([code, /^PORT: [^\n]+\n$/.test(stderr)], stderr).to.deep.equal([1, true]);
   });
 
   it('keeps serving, and can be stopped, while its log is on a full disk (needs /dev/full)', async function () {
@@ -94,7 +94,8 @@ describe('the core process', () => {
     const database = await emptyDatabase('sqlite');
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
-    expect(fails({ DATABASE_URL: database, PORT: String((taken.address() as AddressInfo).port) }).stderr).to.contain('EADDRINUSE');
+    const refused = await failToStart({ DATABASE_URL: database, PORT: String((taken.address() as AddressInfo).port) });
+    expect(refused.stderr).to.contain('EADDRINUSE');
     taken.close();
     const first = await spawnCore(database);
     const shown = () => /one-time password\s+(\S+)/.exec(first.stderr.join('\n'))?.[1];
@@ -223,18 +224,12 @@ describe('the core process', () => {
     const host = `127.1.${(process.pid >> 8) & 255}.${process.pid & 255}`;
     const variables = { MANAGEMENT_HOST: host, MANAGEMENT_PORT: port, NODE_USE_ENV_PROXY: '1', HTTP_PROXY: 'http://127.0.0.1:9' };
     const core = await spawnCore(await freshDatabase('sqlite'), variables);
-    const health = async (env: Record<string, string>) => {
-      const [code] = await once(
-        spawn(process.execPath, [main, '--health'], { env: { ...bareEnvironment, ...env }, stdio: 'ignore' }),
-        'exit',
-      );
-      return code;
-    };
+    const health = (env: Record<string, string>) => spawnScript('core/main.ts', ['--health'], { env });
     const running = await health({ ...variables, MANAGEMENT_PORT: `${port}\r` });
     await core.stop();
-    expect([running, await health(variables)]).to.deep.equal([0, 1]);
-    const picked = spawnSync(process.execPath, [main, '--health'], { env: { ...bareEnvironment, MANAGEMENT_PORT: '0' }, encoding: 'utf8' });
-    expect([picked.status, picked.stderr]).to.deep.equal([1, "MANAGEMENT_PORT is 0, so the core's port isn't known.\n"]);
+    const [stopped, picked] = [await health(variables), await health({ MANAGEMENT_PORT: '0' })];
+    expect([running, stopped, picked].map(({ code }) => code)).to.deep.equal([0, 1, 1]);
+    expect(picked.stderr).to.equal("MANAGEMENT_PORT is 0, so the core's port isn't known.\n");
   });
 
   it("doesn't open the management listener if it's turned off", async () => {

@@ -10,7 +10,7 @@ import { loadSessionSecrets } from '../../core/server/start/session-secrets.ts';
 import { own, refusedPort, startPostgres } from '../../scripts/support/postgres.ts';
 import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { testRandomness } from '../support/clock.ts';
-import { testSecret } from '../support/commands.ts';
+import { type Ended, testSecret } from '../support/commands.ts';
 import { connected, failToStart, startCoreHere } from '../support/core.ts';
 import { emptyDatabase, freshDatabase, freshDirectory } from '../support/databases.ts';
 import { skip } from '../support/suites.ts';
@@ -21,9 +21,9 @@ const nobody = 65_534;
 const isRoot = process.getuid?.() === 0;
 
 /** Expects one sentence on standard error that starts with the variable to change, nothing but JSON lines in the log, and the exit code. */
-function expectRefusedProcess({ status, stdout, stderr }: ReturnType<typeof failToStart>, variable: string, ...parts: string[]): void {
+function expectRefusedProcess({ code, stdout, stderr }: Ended, variable: string, ...parts: string[]): void {
   expectSentence(stderr.replace(/\n$/, ''), variable, parts);
-  expect(status).to.equal(1);
+  expect(code).to.equal(1);
   for (const line of stdout.split('\n').filter(Boolean)) expect(() => JSON.parse(line)).not.to.throw();
 }
 
@@ -65,8 +65,8 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
 
     it('whose port is reserved for root (needs root to switch users)', async function () {
       if (!isRoot) skip(this, 'requires root');
-      const refused = failToStart({ PORT: '1', MANAGEMENT_PORT: 'off' }, nobody);
-      if (refused.status === null) skip(this, 'in this container, every user may listen on every port');
+      const refused = await failToStart({ PORT: '1', MANAGEMENT_PORT: 'off' }, nobody);
+      if (refused.code === null) skip(this, 'in this container, every user may listen on every port');
       expectRefusedProcess(refused, 'PORT', 'EACCES');
     });
 
@@ -122,7 +122,7 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
       await expectRefusal(startCoreHere(`sqlite:${folder}`), 'DATABASE_URL', folder, 'it is a folder');
       const pipe = join(folder, 'pipe');
       execFileSync('mkfifo', [pipe]);
-      expectRefusedProcess(failToStart({ DATABASE_URL: `sqlite:${pipe}` }), 'DATABASE_URL', pipe, "it isn't a regular file");
+      expectRefusedProcess(await failToStart({ DATABASE_URL: `sqlite:${pipe}` }), 'DATABASE_URL', pipe, "it isn't a regular file");
       expect(readdirSync(folder)).to.deep.equal(['pipe']);
     });
 
@@ -136,12 +136,12 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
       ['', secrets],
       [', without a place for its secret', {}],
     ] as const) {
-      it(`in a read-only folder${what} (run as another user if root)`, () => {
+      it(`in a read-only folder${what} (run as another user if root)`, async () => {
         const folder = join(freshDirectory(), 'closed');
         mkdirSync(folder, { mode: 0o755 });
         chmodSync(join(folder, '..'), 0o755);
         chmodSync(folder, 0o555);
-        const refused = failToStart({ DATABASE_URL: `sqlite:${folder}/callkey.db`, ...more }, isRoot ? nobody : undefined);
+        const refused = await failToStart({ DATABASE_URL: `sqlite:${folder}/callkey.db`, ...more }, isRoot ? nobody : undefined);
         expectRefusedProcess(refused, 'DATABASE_URL', folder, 'permission denied', 'EACCES');
       });
     }
@@ -202,7 +202,7 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
     });
 
     it('with an incorrect password', async () => {
-      const refused = failToStart({ DATABASE_URL: changed({ password: 'a wrong password' }), ...secrets });
+      const refused = await failToStart({ DATABASE_URL: changed({ password: 'a wrong password' }), ...secrets });
       expectRefusedProcess(refused, 'DATABASE_URL', 'password authentication failed for user "postgres"');
       expect(refused.stdout + refused.stderr)
         .not.to.match(/a(%20| )wrong/)

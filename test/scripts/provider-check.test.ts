@@ -1,25 +1,16 @@
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { expect } from 'chai';
 import { freePort } from '../../scripts/support/postgres.ts';
-import { bareEnvironment } from '../support/commands.ts';
+import { bareEnvironment, type Ended, spawnScript } from '../support/commands.ts';
 import { signingSecret, startReceiver } from '../support/provider.ts';
-
-type Ended = { code: number; stdout: string; stderr: string };
 
 describe('checking a provider adapter', () => {
   const env = { ...bareEnvironment, DIALER_SECRETS: signingSecret };
-  const check = (args: readonly string[], secrets = signingSecret): Promise<Ended> =>
-    new Promise((resolve) => {
-      const child = execFile(
-        process.execPath,
-        ['scripts/provider-check.ts', ...args],
-        { env: { ...env, DIALER_SECRETS: secrets } },
-        (_, stdout, stderr) => resolve({ code: child.exitCode ?? -1, stdout, stderr }),
-      );
-    });
+  const check = (args: string[], secrets = signingSecret) =>
+    spawnScript('scripts/provider-check.ts', args, { env: { DIALER_SECRETS: secrets } });
   const wrong = ({ stdout }: Ended) => stdout.match(/(?<=^FAIL {3})[^:]+/gm) ?? [];
 
   it('reports nothing missing in the example from the documentation', async () => {
@@ -64,7 +55,7 @@ describe('checking a provider adapter', () => {
       [['http://127.0.0.1/'], 'secret', 'Set DIALER_SECRETS'],
       [['http://127.0.0.1/', '--phone', '911'], signingSecret, 'Invalid --phone: Must be'],
     ] as const) {
-      const { code, stderr } = await check(args, secrets);
+      const { code, stderr } = await check([...args], secrets);
       expect([code, stderr.includes(text)], stderr).to.deep.equal([2, true]);
     }
   });

@@ -61,40 +61,28 @@ describe('the message for a database error', () => {
     });
   }
 
-  for (const [code, cause, remedy] of [
+  for (const [codes, cause, remedy] of [
     ['SQLITE_NOTADB', "the file isn't a SQLite database", "Set DATABASE_URL to a Callkey database, or to a file that doesn't exist yet."],
     ['SQLITE_CORRUPT', 'the file is damaged', 'Restore a backup.'],
-    ['SQLITE_BUSY', 'another process has locked it', 'Stop that process, or try again.'],
-    ['SQLITE_LOCKED', 'another process has locked it', 'Stop that process, or try again.'],
+    ['SQLITE_BUSY SQLITE_LOCKED', 'another process has locked it', 'Stop that process, or try again.'],
     [
       'SQLITE_READONLY_DBMOVED',
       'the file was moved, deleted or replaced',
       'Stop the core, put the file and its -wal file back, and start the core again.',
     ],
-    ['SQLITE_READONLY', 'it is read-only', 'Give this user write access to the file and its folder.'],
-    ['EROFS', 'it is read-only', 'Give this user write access to the file and its folder.'],
-    ['SQLITE_FULL', 'the disk is full', 'Free up some disk space.'],
-    ['ENOSPC', 'the disk is full', 'Free up some disk space.'],
-    ['EDQUOT', 'the disk is full', 'Free up some disk space.'],
-    ['SQLITE_IOERR', 'the disk is failing', 'Check the disk.'],
-    ['EIO', 'the disk is failing', 'Check the disk.'],
-    ['SQLITE_PERM', 'permission denied', 'Give this user read and write access to the file and its folder.'],
-    ['SQLITE_AUTH', 'permission denied', 'Give this user read and write access to the file and its folder.'],
-    ['EACCES', 'permission denied', 'Give this user read and write access to the file and its folder.'],
-    ['EPERM', 'permission denied', 'Give this user read and write access to the file and its folder.'],
+    ['SQLITE_READONLY EROFS', 'it is read-only', 'Give this user write access to the file and its folder.'],
+    ['SQLITE_FULL ENOSPC EDQUOT', 'the disk is full', 'Free up some disk space.'],
+    ['SQLITE_IOERR EIO', 'the disk is failing', 'Check the disk.'],
+    ['SQLITE_PERM SQLITE_AUTH EACCES EPERM', 'permission denied', 'Give this user read and write access to the file and its folder.'],
     ['SQLITE_CANTOPEN', "the file can't be opened", 'Check that the path names a file in a folder that this user can write to.'],
     ['ENOENT', 'no such file or folder', 'Check the path.'],
     ['ENOTDIR', "part of its path isn't a folder", 'Check the path.'],
     ['EISDIR', 'it is a folder', 'Use the path of a file.'],
     ['ECONNREFUSED', 'connection refused', 'Start PostgreSQL there, or fix the address.'],
-    ['ENOTFOUND', 'unknown host name', 'Check the host name in DATABASE_URL.'],
-    ['EAI_AGAIN', 'unknown host name', 'Check the host name in DATABASE_URL.'],
-    ['EHOSTUNREACH', 'the host is unreachable', 'Check the network between this machine and the host.'],
-    ['ENETUNREACH', 'the host is unreachable', 'Check the network between this machine and the host.'],
-    ['ECONNRESET', 'the connection was lost', 'Check that PostgreSQL is running there, then try again.'],
-    ['EPIPE', 'the connection was lost', 'Check that PostgreSQL is running there, then try again.'],
-    ['ELOOP', 'its path is invalid', 'Check the path.'],
-    ['ENAMETOOLONG', 'its path is invalid', 'Check the path.'],
+    ['ENOTFOUND EAI_AGAIN', 'unknown host name', 'Check the host name in DATABASE_URL.'],
+    ['EHOSTUNREACH ENETUNREACH', 'the host is unreachable', 'Check the network between this machine and the host.'],
+    ['ECONNRESET EPIPE', 'the connection was lost', 'Check that PostgreSQL is running there, then try again.'],
+    ['ELOOP ENAMETOOLONG', 'its path is invalid', 'Check the path.'],
     ['ETIMEDOUT', 'no response', 'Check the address and any firewalls in between.'],
     ['3D000', 'x', 'Create the database first, with createdb.'],
     ['28P01', 'x', 'Fix the username or password in DATABASE_URL.'],
@@ -102,14 +90,14 @@ describe('the message for a database error', () => {
     ['42501', 'x', 'Grant the user that permission.'],
     ['25006', 'x', 'Set DATABASE_URL to the primary server, and turn off default_transaction_read_only.'],
     ['53300', 'x', 'Raise max_connections, or stop other programs that use the server.'],
-    ['57P01', 'x', 'Try again when the server is up.'],
-    ['57P02', 'x', 'Try again when the server is up.'],
-    ['57P03', 'x', 'Try again when the server is up.'],
+    ['57P01 57P02 57P03', 'x', 'Try again when the server is up.'],
   ] as const) {
-    it(`says what to do after ${code}`, () => {
-      const expected = `Can't use the database /data/callkey.db: ${cause} (${code}). ${remedy}`;
-      expect(databaseErrorText(failure('x', { code }), sqlite)).to.equal(expected);
-      expect(databaseErrorText(failure('x', { code: `X${code}` }), sqlite)).to.equal(undefined);
+    it(`says what to do after ${codes}`, () => {
+      for (const code of codes.split(' ')) {
+        const expected = `Can't use the database /data/callkey.db: ${cause} (${code}). ${remedy}`;
+        expect(databaseErrorText(failure('x', { code }), sqlite)).to.equal(expected);
+        expect(databaseErrorText(failure('x', { code: `X${code}` }), sqlite)).to.equal(undefined);
+      }
     });
   }
 

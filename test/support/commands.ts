@@ -1,4 +1,4 @@
-import { type ChildProcess, execFile, execFileSync, fork, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, execFile, execFileSync, fork, type SpawnOptions, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,9 +27,12 @@ type Settings = { env?: Record<string, string>; input?: string; directory?: stri
 export async function spawnScript(
   script: string,
   args: string[],
-  { env = {}, input = '', directory = process.cwd() }: Settings = {},
+  { env = {}, input = '', directory = process.cwd(), ...options }: Settings & Pick<SpawnOptions, 'uid' | 'gid' | 'timeout'> = {},
 ): Promise<Ended> {
-  const child = spawn(process.execPath, [toPath(script), ...args], { env: { ...bareEnvironment, ...env }, stdio: 'pipe', cwd: directory });
+  const child = spawn(process.execPath, [toPath(script), ...args], {
+    ...{ env: { ...bareEnvironment, ...env }, stdio: 'pipe', cwd: directory },
+    ...options,
+  });
   child.stdin.on('error', () => undefined);
   child.stdin.end(input);
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);

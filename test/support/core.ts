@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
@@ -20,7 +20,7 @@ import { systemClock, systemRandomness } from '../../core/server/start/system.ts
 import { type ServerProcess, startServerProcess } from '../../scripts/support/server-process.ts';
 import { selfSignedCertificate } from './certificate.ts';
 import { type FakeClock, fakeClock, testRandomness } from './clock.ts';
-import { bareEnvironment, testSecret } from './commands.ts';
+import { bareEnvironment, type Ended, spawnScript, testSecret } from './commands.ts';
 import { type DatabaseKind, freshDirectory } from './databases.ts';
 import { cheapPasswords } from './ports.ts';
 import { addTenants, createKey, type DirectAccess, databaseWithTenants, openDirect, signIn, type Tenants } from './tenants.ts';
@@ -178,18 +178,12 @@ export const post = (path: string, body: string, more = '') =>
 export const statuses = (text: string) => text.match(/HTTP\/1\.1 \d+/g)?.map((line) => line.slice(9));
 
 /** Starts a core that is expected to fail. @param user the user ID to run as, if the tests run as root */
-export function failToStart(environment: Record<string, string>, user?: number): { status: number | null; stdout: string; stderr: string } {
+export function failToStart(environment: Record<string, string>, user?: number): Promise<Ended> {
   const directory = freshDirectory();
   if (user !== undefined) chownSync(directory, user, user);
-  const { status, stdout, stderr } = spawnSync(process.execPath, [main], {
-    env: { ...bareEnvironment, PORT: '0', MANAGEMENT_PORT: '0', ...environment },
-    encoding: 'utf8',
-    cwd: directory,
-    // A busy machine may take this long to load the core.
-    timeout: 45_000,
-    ...(user === undefined ? {} : { uid: user, gid: user }),
-  });
-  return { status, stdout, stderr };
+  const env = { PORT: '0', MANAGEMENT_PORT: '0', ...environment };
+  // A busy machine may take this long to load the core.
+  return spawnScript('core/main.ts', [], { env, directory, timeout: 45_000, ...(user !== undefined && { uid: user, gid: user }) });
 }
 
 /** Starts a core that may not get as far as listening. */
