@@ -48,6 +48,7 @@ describe('pasted numbers', () => {
       ...['+49 30 1234', '+49 30 1235', '+49 30 1236', '+49 30 1237', '+49 30 1238', '+49 30 1239'],
     ]);
     expect(readTexts('０３０\u3000１２３４\n٠٣٠١٢٣٥')).to.deep.equal(['０３０\u3000１２３４', '٠٣٠١٢٣٥']);
+    expect(readNumbers('Phone\n+49301234\nnobody').problems).to.deep.equal([{ line: 3, message: 'nobody: Must be a phone number.' }]);
     expect(readNumbers('Ada\n+49301234,x9').numbers).to.deep.equal([
       { line: 2, text: '+49301234' },
       { line: 2, text: 'x9' },
@@ -76,15 +77,14 @@ describe('pasted numbers', () => {
     );
   });
 
-  it("are all checked before the first one is added, and quoted with their lines if they're invalid", async () => {
-    const numbers = written([...Array.from({ length: 200 }, (_, index) => `+4930${1_000_000 + index}`), '12']);
+  it("are all checked before the first one is added, and if they're invalid, the start of each is quoted with its line", async () => {
+    const numbers = written([...Array.from({ length: 200 }, (_, index) => `+4930${1_000_000 + index}`), '9'.repeat(10_000)]);
     const problems = [{ line: 300, message: 'Unclear.' }];
     const result = await addChecked({ ...numbers, problems }, undefined, () => expect.fail('Sent.'));
     expect(!result.ok && result.failure.kind === 'refused' && result.failure.errors).to.deep.equal([
       {
         path: 'phones',
-        message:
-          'Line 201: 12: Must be a phone number with its country code, such as +493012345678, unless the country is specified.\nLine 300: Unclear.',
+        message: `Line 201: ${'9'.repeat(39)}…: Must be one phone number, without an extension or other text.\nLine 300: Unclear.`,
       },
     ]);
   });
