@@ -6,6 +6,7 @@ import { limits } from '#contract/limits.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { soon } from '../../core/storage/queue/queue.ts';
 import { onEachDatabase } from '../support/databases.ts';
+import { daily } from '../support/hours-rules.ts';
 import { ask } from '../support/http.ts';
 import { dialerForEach } from '../support/provider.ts';
 import { createKey, insertCalls, signIn, somePhone } from '../support/tenants.ts';
@@ -222,24 +223,24 @@ describe('paces and contact limits', () => {
       expect((await send('GET', pace, pat)).json).to.deep.include({ perSecond: 0.5, liveCalls: 20 });
     });
 
-    it('are not changed by someone who saw older ones, but a repeated change is accepted', async () => {
+    it('are, like hours and allowed numbers, not changed by someone who saw older ones, but a repeated change is accepted', async () => {
       await dialer.start({ DIALER: 'off' });
       const pat = await signIn(dialer.core.url, 'pat@example.com');
-      const { campaign } = dialer.tenants;
-      const [one, other] = [
-        { calls: 1, days: 1, minutesBetween: 0 },
-        { calls: 2, days: 1, minutesBetween: 0 },
-      ];
+      const { account } = dialer.tenants;
+      const limits = (calls: number) => ({ limits: { calls, days: 1, minutesBetween: 0 } });
       for (const [path, first, second] of [
         ['pace', { perSecond: 1, liveCalls: null }, { perSecond: null, liveCalls: 4 }],
-        ['contact-limits', { limits: one }, { limits: other }],
+        ['contact-limits', limits(1), limits(2)],
+        ['numbers', { countries: ['DE'], kinds: null }, { countries: null, kinds: ['satellite'] }],
+        ['calling-hours', { rules: [daily('09:00', '18:00')] }, { rules: [daily('10:00', '20:00')] }],
       ] as const) {
-        const at = `${path}?scope=campaign&id=${campaign.id}`;
+        const at = `${path}?scope=account&id=${account.id}`;
         const { version } = Object((await send('GET', at, pat)).json);
         const change = async (body: object) => (await send('PUT', at, pat, { ...body, version })).status;
         expect([await change(first), await change(first), await change(second)], path).to.deep.equal([200, 200, 409]);
         expect(Object((await send('GET', at, pat)).json)).to.deep.include(first);
-        expect((await send('PUT', at, pat, second)).status).to.equal(200);
+        const saved = await send('PUT', at, pat, second);
+        expect([saved.status, Object(saved.json).version]).to.deep.equal([200, Object((await send('GET', at, pat)).json).version]);
       }
     });
 

@@ -131,13 +131,6 @@ describe('a hand-off through a webhook', () => {
       expect(await through(on)).to.have.property('kind', 'answer-lost');
     });
   }
-
-  for (const status of ['502 Bad Gateway', '503 Service Unavailable']) {
-    it(`is retried if a proxy responds with ${status}`, async () => {
-      const reason = `HTTP ${status.slice(0, 3)}`;
-      expect(await through(answering(`${status}\r\nContent-Length: 0`))).to.deep.include({ kind: 'not-taken', reason });
-    });
-  }
 });
 
 describe("a webhook's response", () => {

@@ -42,18 +42,6 @@ describe('rules for calling', () => {
         expect([unknown.status, unknown.text.includes('UK: Must be')]).to.deep.equal([422, true]);
       });
 
-      it("aren't changed if the change is based on earlier settings", async () => {
-        const show = async () => numbersSchema.parse((await ask('GET', formatUrl('numbers', 'account'), { cookie: its.cookie })).json);
-        const { version } = await show();
-        expect((await setNumbers({ countries: ['DE'], kinds: null, version })).status).to.equal(200);
-        const stale = await setNumbers({ countries: null, kinds: ['satellite'], version });
-        expect([stale.status, readCode(stale)]).to.deep.equal([409, 'conflict']);
-        const current = await show();
-        expect(current).to.deep.include({ countries: ['DE'], kinds: null });
-        const again = await setNumbers({ countries: null, kinds: ['satellite'], version: current.version });
-        expect([again.status, (await show()).kinds]).to.deep.equal([200, ['satellite']]);
-      });
-
       it('are restricted by settings whose changes, like those of calling hours, are recorded in the activity', async () => {
         await setNumbers({ countries: ['DE', 'AT'], kinds: null }, 'partner');
         await setNumbers({ countries: [], kinds: ['premium-rate'] });

@@ -61,14 +61,6 @@ describe('the dialing store', () => {
       expect(await call('other')).to.deep.equal(other);
     });
 
-    it("doesn't settle a call after the provider has reported an outcome", async () => {
-      await addCall('c');
-      const claimed = await claimOne();
-      await store.recordOutcome('c', { state: 'busy', detail: null, endedAt: now, durationSeconds: null }, now);
-      expect(await store.settle(claimed, taken)).to.equal(false);
-      expect(await call('c')).to.include({ state: 'busy' });
-    });
-
     it('leaves a claimed call to its dialer until the lease expires', async () => {
       await addCall('c');
       await claimOne();
@@ -84,14 +76,6 @@ describe('the dialing store', () => {
         provider: 'simulated',
         attempt: 2,
       });
-    });
-
-    it('keeps a call in doubt that a provider has refused temporarily', async () => {
-      await addCall('c');
-      await claimOne();
-      const doubtful = await claimOne({ at: instant(now + lease) });
-      await store.settle(doubtful, { event: 'not-taken', to: 'doubt', at: now, dueAt: instant(now + lease + 1) });
-      expect(await claimOne({ at: instant(now + 2 * lease) })).to.include({ handoff: 'doubt' });
     });
 
     it("gives a call to another provider if the previous provider didn't accept it", async () => {
@@ -120,17 +104,6 @@ describe('the dialing store', () => {
       const served: string[] = [];
       for (let turn = 0; turn < 5; turn++) served.push(...(await claim(1)).map(({ contactId }) => contactId.slice(0, -2)));
       expect(new Set(served)).to.deep.equal(accounts);
-    });
-
-    it('serves accounts in turn, whatever the size of a claim', async () => {
-      const accounts = [tenants.account, tenants.siblingAccount, tenants.otherAccount].map(({ id }) => id);
-      for (const id of accounts) {
-        const campaign = await createCampaign(direct.ports, operator, 'Calls', id);
-        for (let one = 0; one < 4; one++) await addCall(`${id}/${one}`, { account_id: id, campaign_id: campaign.id });
-      }
-      const served: string[] = [];
-      for (let turn = 0; turn < 3; turn++) served.push(...(await claim(2)).map(({ contactId }) => contactId.replace(/.\d$/, '')));
-      expect(served.toSorted()).to.deep.equal([...accounts, ...accounts].toSorted());
     });
 
     it("lets a key's call wait for only a few claims behind another key's long queue", async () => {

@@ -118,26 +118,6 @@ describe('queued calls', () => {
       await core.close();
     });
 
-    it('are the only calls of a revoked key that are cancelled: calls being dialed or already ended stay unchanged', async () => {
-      await addKey('goes');
-      const others: Partial<CallRow>[] = [
-        ...(['open', 'doubt', 'taken'] as const).map((handoff) => ({ state: 'dialing' as const, handoff })),
-        ...(['completed', 'no_answer', 'busy', 'failed', 'unknown', 'lapsed'] as const).map((state) => ({
-          state,
-          due_at: null,
-          ended_at: instant(1),
-        })),
-      ];
-      for (const [n, other] of others.entries())
-        await addCalls('goes', 1, { contact_id: `other-${n}`, request_id: `other-${n}`, ...other });
-      const before: CallRow[] = await direct.storage.database.read('calls').orderBy('contact_id');
-      await addCalls('goes', 2);
-      await revoke('goes');
-      await direct.ports.stores.apiKeys.cancelCallsOfMarked(clock.now(), new AbortController().signal);
-      expect(await direct.storage.database.read('calls').whereLike('contact_id', 'other-%').orderBy('contact_id')).to.deep.equal(before);
-      expect(await states()).to.include({ cancelled: 2 });
-    });
-
     it("of a revoked key that are being handed off are cancelled if the provider doesn't accept them", async () => {
       await addKey('goes');
       await addCalls('goes', 3);
@@ -415,15 +395,6 @@ describe('queued calls', () => {
         await addCalls('between-tries', 1, { ...call, state: 'dialing', handoff: 'retry', provider: 'webhook' });
         expect([await change(2), await change(2), await change(2)]).to.deep.equal([2, 1, 0]);
       }
-    });
-
-    it('that a provider temporarily refused lapse if no dialer retries them for thirty days', async () => {
-      const due = clock.now();
-      await addCalls('refused', 2, { state: 'dialing', handoff: 'retry', provider: 'webhook' });
-      clock.advance({ days: 30, milliseconds: 1 });
-      expect(await endOverdueCalls(direct.ports.stores.dialing, clock)).to.equal(2);
-      const ended: object[] = await direct.storage.database.read('calls').select('state', 'ended_at');
-      expect(ended).to.deep.equal([1, 2].map(() => ({ state: 'lapsed', ended_at: instant(due + 30 * day) })));
     });
 
     it("that have lapsed aren't handed off, even if they aren't marked as lapsed yet", async () => {
