@@ -135,12 +135,4 @@ describeAdmin('admin, for protection rules', ({ admin, json, database }) => {
     expect(changes).to.deep.equal(["opt-outs apply to all of the partner's accounts", 'opt-outs apply only to this account']);
     expect((await admin(['account', 'opt-outs', tenants.account.id])).code).to.equal(2);
   });
-
-  it('shows help for each command', async () => {
-    for (const command of [['do-not-call'], ['do-not-call', 'import'], ['calling-hours', 'set'], ['numbers', 'set']]) {
-      const { code, stdout } = await admin([...command, '--help']);
-      expect([code, stdout.includes('Usage:')], command.join(' ')).to.deep.equal([0, true]);
-    }
-    expect((await admin(['help', 'do-not-call'])).stdout).to.contain('import');
-  });
 });

@@ -21,8 +21,8 @@ import {
 } from '../../core/storage/queue/queue.ts';
 import { fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';
-import { freshDatabase, onEachDatabase } from '../support/databases.ts';
-import { createTenants, type DirectAccess, insertCalls, openDirect, type Tenants } from '../support/tenants.ts';
+import { onEachDatabase } from '../support/databases.ts';
+import { type DirectAccess, databaseWithTenants, insertCalls, openDirect, type Tenants } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 const day = 86_400_000;
@@ -35,9 +35,8 @@ describe('queued calls', () => {
     let tenants: Tenants;
     beforeEach(async () => {
       clock = fakeClock();
-      database = await freshDatabase(kind);
+      ({ database, tenants } = await databaseWithTenants(kind));
       direct = await openDirect(database, clock);
-      tenants = await createTenants(direct.ports);
     });
     afterEach(() => direct.close());
 
