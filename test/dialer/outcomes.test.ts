@@ -51,7 +51,7 @@ describe('the dialer', () => {
         };
         expect((await outcome(first)).status).to.equal(204);
         expect((await outcome(first)).status).to.equal(204);
-        expect((await outcome({ handoffId, state: 'busy' }, { with: olderSecret })).status).to.equal(204);
+        expect((await outcome({ handoffId, state: 'busy' }, olderSecret)).status).to.equal(204);
         expect(await call(contactId)).to.include({ state: 'completed', detail: 'Talked.', duration_seconds: 42, answered_by: 'machine' });
         const { calls } = callsSchema.parse(
           (await ask('GET', `${dialer.core.url}/console/campaigns/${dialer.tenants.campaign.id}/calls`, { cookie: dialer.cookie })).json,

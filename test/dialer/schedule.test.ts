@@ -5,6 +5,7 @@ import { type Dialer, startDialer } from '../../core/dialer/loop.ts';
 import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { ClaimedCall, DialingStore, HandoffResult, Provider } from '../../core/domain/ports.ts';
+import { claimedCall } from '../support/claimed-call.ts';
 import { fakeClock } from '../support/clock.ts';
 import { until } from '../support/until.ts';
 
@@ -58,16 +59,8 @@ describe("the dialer's loop", () => {
     mock.timers.reset();
   });
 
-  const claimed = (contactId: string, more: Partial<ClaimedCall> = {}): ClaimedCall => ({
-    ...{ contactId, requestId: 'r', campaignId: 'g', phone: '+493012345678', name: null, timeZone: null, variables: {} },
-    ...{ placedAt: instant(1), notBefore: null, notAfter: null, firstAttemptAt: clock.now(), provider: 'webhook', attempt: 1 },
-    ...{
-      campaign: { id: 'g', name: 'Recall', settings: {}, account: { id: 'a', name: 'Blue' }, partner: { id: 'p', name: 'North' } },
-      claimedAt: performance.now(),
-      leaves: null,
-    },
-    ...{ handoff: 'open', leaseUntil: instant(clock.now() + 30_000), stopped: null, ...more },
-  });
+  const claimed = (contactId: string, more: Partial<ClaimedCall> = {}) =>
+    claimedCall({ contactId, firstAttemptAt: clock.now(), leaseUntil: instant(clock.now() + 30_000), ...more });
   const start = async (concurrency = 4, of = provider) => {
     const warn = (...line: unknown[]) => seen.push(line);
     const log = Object.assign(pino({ level: 'silent' }), { warn });

@@ -1,19 +1,9 @@
 import { expect } from 'chai';
 import { simulatedProvider } from '../../core/dialer/simulated.ts';
-import { instant } from '../../core/domain/instant.ts';
-import type { ClaimedCall } from '../../core/domain/ports.ts';
+import { claimedCall } from '../support/claimed-call.ts';
 import { fakeClock } from '../support/clock.ts';
 
-const callTo = (phone: string): ClaimedCall => ({
-  ...{ contactId: 'c', requestId: 'r', campaignId: 'g', phone, name: null, timeZone: null, variables: {} },
-  ...{ placedAt: instant(1), notBefore: null, notAfter: null, firstAttemptAt: instant(1), provider: 'simulated', attempt: 1 },
-  ...{
-    campaign: { id: 'g', name: 'Recall', settings: {}, account: { id: 'a', name: 'Blue' }, partner: { id: 'p', name: 'North' } },
-    claimedAt: performance.now(),
-    leaves: null,
-  },
-  ...{ handoff: 'open', leaseUntil: instant(30_000), stopped: null },
-});
+const callTo = (phone: string) => claimedCall({ phone, provider: 'simulated' });
 
 describe('the simulated provider', () => {
   const clock = fakeClock();

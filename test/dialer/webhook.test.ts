@@ -6,23 +6,11 @@ import { sign } from '#contract/calls/signature.ts';
 import { limits } from '#contract/limits.ts';
 import { timeouts, webhookProvider } from '../../core/dialer/webhook.ts';
 import { dialingLimits } from '../../core/domain/calls/dialing.ts';
-import { instant } from '../../core/domain/instant.ts';
 import type { ClaimedCall } from '../../core/domain/ports.ts';
+import { claimedCall } from '../support/claimed-call.ts';
 import { fakeClock } from '../support/clock.ts';
 import { signingSecret, startReceiver } from '../support/provider.ts';
 
-const call: ClaimedCall = {
-  ...{ contactId: 'c', requestId: 'r', campaignId: 'g', phone: '+493012345678', name: null, timeZone: null, variables: {} },
-  ...{ placedAt: instant(1), notBefore: null, notAfter: null, firstAttemptAt: instant(1), provider: 'webhook', attempt: 1 },
-  ...{
-    campaign: { id: 'g', name: 'Recall', settings: {}, account: { id: 'a', name: 'Blue' }, partner: { id: 'p', name: 'North' } },
-    leaves: null,
-  },
-  get claimedAt() {
-    return performance.now();
-  },
-  ...{ handoff: 'open', leaseUntil: instant(30_000), stopped: null },
-};
 const clock = fakeClock();
 const provider = (url: string) => webhookProvider({ url, secrets: [signingSecret], deduplicates: false }, clock);
 
@@ -38,8 +26,8 @@ describe('a hand-off through a webhook', () => {
       const webhook = provider(receiver.url);
       expect(webhook.name).to.equal('webhook');
       expect(webhook.deduplicates).to.equal(false);
-      expect(webhook.conclude(call)).to.equal(null);
-      await webhook.handOff({ ...call, ...more });
+      expect(webhook.conclude(claimedCall())).to.equal(null);
+      await webhook.handOff(claimedCall(more));
       const [received] = receiver.received;
       if (!received) throw new Error('The provider got no request.');
       return { ...received, method };
@@ -71,7 +59,7 @@ describe('a hand-off through a webhook', () => {
   it('counts as not sent if the connection is refused', async () => {
     const receiver = await startReceiver();
     await receiver.close();
-    expect(await provider(receiver.url).handOff(call)).to.deep.equal({
+    expect(await provider(receiver.url).handOff(claimedCall())).to.deep.equal({
       kind: 'not-taken',
       detail: "The provider couldn't be reached: connection refused.",
       reason: 'connection refused',
@@ -84,7 +72,7 @@ describe('a hand-off through a webhook', () => {
     await once(server, 'listening');
     const address = server.address();
     try {
-      return await provider(url(typeof address === 'object' ? (address?.port ?? 0) : 0)).handOff(call);
+      return await provider(url(typeof address === 'object' ? (address?.port ?? 0) : 0)).handOff(claimedCall());
     } finally {
       server.close();
     }
@@ -92,7 +80,7 @@ describe('a hand-off through a webhook', () => {
   const answering = (status: string) => (socket: Socket) => socket.once('data', () => socket.end(`HTTP/1.1 ${status}\r\n\r\n`));
 
   it("counts as not sent if the provider's host name doesn't exist", async () => {
-    const { kind, ...more } = await provider('http://provider.invalid/').handOff(call);
+    const { kind, ...more } = await provider('http://provider.invalid/').handOff(claimedCall());
     expect(kind).to.equal('not-taken');
     expect(more)
       .to.have.property('reason')
@@ -107,7 +95,7 @@ describe('a hand-off through a webhook', () => {
 
   it("counts as not sent if connecting took so long that it mustn't begin anymore", async () => {
     const receiver = await startReceiver();
-    const late = { ...call, claimedAt: performance.now() - dialingLimits.start.toMillis() };
+    const late = claimedCall({ claimedAt: performance.now() - dialingLimits.start.toMillis() });
     const reason = 'connecting took too long';
     expect(await provider(receiver.url).handOff(late)).to.deep.include({ kind: 'not-taken', reason });
     await receiver.close();
@@ -137,7 +125,7 @@ describe("a webhook's response", () => {
   const handOff = async (answer: (response: ServerResponse) => void, after?: Promise<void>) => {
     const receiver = await startReceiver((_, response) => answer(response));
     try {
-      const result = await provider(receiver.url).handOff(call);
+      const result = await provider(receiver.url).handOff(claimedCall());
       await after;
       return result;
     } finally {
@@ -277,7 +265,7 @@ describe('a webhook that closes idle connections', () => {
     await once(server, 'listening');
     const address = server.address();
     const { handOff } = provider(`http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/`);
-    const results = [await handOff(call), await handOff(call), await handOff(call)];
+    const results = [await handOff(claimedCall()), await handOff(claimedCall()), await handOff(claimedCall())];
     server.closeAllConnections();
     server.close();
     expect(results).to.deep.equal([{ kind: 'taken' }, { kind: 'taken' }, { kind: 'taken' }]);

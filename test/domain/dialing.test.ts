@@ -3,20 +3,14 @@ import { dialingLimits, nextStep, retryDelay, toSettlement, troubleLimits } from
 import { clockSkew, deadlines } from '../../core/domain/deadlines.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { ClaimedCall, HandoffResult, Provider } from '../../core/domain/ports.ts';
+import { claimedCall } from '../support/claimed-call.ts';
 
 const now = instant(1_795_000_000_000);
 const hour = 3_600_000;
 const skew = clockSkew.toMillis();
-const claimed = (changes: Partial<ClaimedCall> = {}): ClaimedCall => ({
-  ...{ contactId: 'c', requestId: 'r', campaignId: 'g', phone: '+493012345678', name: null, timeZone: null, variables: {} },
-  ...{ placedAt: instant(now - 2 * hour), notBefore: null, notAfter: null, firstAttemptAt: now, provider: 'webhook', attempt: 1 },
-  ...{
-    campaign: { id: 'g', name: 'Recall', settings: {}, account: { id: 'a', name: 'Blue' }, partner: { id: 'p', name: 'North' } },
-    claimedAt: performance.now(),
-    leaves: null,
-  },
-  ...{ handoff: 'open', leaseUntil: instant(now + 30_000), stopped: null, ...changes },
-});
+const claimed = (changes: Partial<ClaimedCall> = {}) =>
+  claimedCall({ placedAt: instant(now - 2 * hour), firstAttemptAt: now, leaseUntil: instant(now + 30_000), ...changes });
+const doubtful = (changes: Partial<ClaimedCall> = {}) => claimed({ handoff: 'doubt', ...changes });
 /** Since the claim, either the clock has jumped ahead, or the process was paused. */
 const claimedLongAgo = { firstAttemptAt: instant(now - 9 * 24 * hour), leaseUntil: instant(now - 9 * 24 * hour + 30_000) };
 const provider = (changes: Partial<Provider> = {}): Provider => ({
@@ -31,22 +25,25 @@ const unknown = (event: string, detail: string) => ({ event, to: 'unknown', deta
 const failed = (event: string, detail: string) => ({ ...unknown(event, detail), to: 'failed' });
 
 describe('settling a claimed call', () => {
-  const lostAnswer = 'The provider may have received this call, but its response was lost.';
+  const mustNotRepeat = unknown('must-not-repeat', 'The provider may have received this call, but its response was lost.');
+  const unreported = unknown('unreported', 'No outcome was reported in time.');
   const tooLate = "The call's time window ended before the provider accepted it.";
+  const released = { event: 'not-taken', to: 'retry', at: now, dueAt: now };
   const conclusion = { state: 'busy', detail: null, endedAt: instant(now - 1), durationSeconds: null } as const;
   const concluding = provider({ name: 'simulated', conclude: () => conclusion });
   const table: [string, ClaimedCall, Provider, ReturnType<typeof nextStep>][] = [
     ['hands off an open call', claimed(), provider(), 'hand-off'],
-    ['hands off a call in doubt to a provider that deduplicates', claimed({ handoff: 'doubt' }), deduplicating, 'hand-off'],
+    ['still hands off a call at exactly notAfter', claimed({ notAfter: now }), provider(), 'hand-off'],
+    ['hands off a call in doubt to a provider that deduplicates', doubtful(), deduplicating, 'hand-off'],
     [
       'hands off a call in doubt again if its first hand-off is as far in the future as clocks may differ',
-      claimed({ handoff: 'doubt', firstAttemptAt: instant(now + skew) }),
+      doubtful({ firstAttemptAt: instant(now + skew) }),
       deduplicating,
       'hand-off',
     ],
     [
       'hands off a call in doubt until notAfter, even if its first hand-off is in the future',
-      claimed({ handoff: 'doubt', firstAttemptAt: instant(now + skew + 1), notAfter: now }),
+      doubtful({ firstAttemptAt: instant(now + skew + 1), notAfter: now }),
       deduplicating,
       'hand-off',
     ],
@@ -60,51 +57,21 @@ describe('settling a claimed call', () => {
   for (const [rule, call, by, step] of table) it(rule, () => expect(nextStep(call, by, now)).to.equal(step));
 
   const ending: [string, ClaimedCall, Provider, object][] = [
-    [
-      "ends a call in doubt if the provider doesn't deduplicate",
-      claimed({ handoff: 'doubt' }),
-      provider(),
-      unknown('must-not-repeat', lostAnswer),
-    ],
-    [
-      'ends a call in doubt if another provider may have it',
-      claimed({ handoff: 'doubt', provider: 'simulated' }),
-      deduplicating,
-      unknown('must-not-repeat', lostAnswer),
-    ],
+    ["ends a call in doubt if the provider doesn't deduplicate", doubtful(), provider(), mustNotRepeat],
+    ['ends a call in doubt if another provider may have it', doubtful({ provider: 'simulated' }), deduplicating, mustNotRepeat],
     [
       'ends a call in doubt if its first hand-off is in the future, because the clock was set back',
-      claimed({ handoff: 'doubt', firstAttemptAt: instant(now + skew + 1) }),
+      doubtful({ firstAttemptAt: instant(now + skew + 1) }),
       deduplicating,
-      unknown('must-not-repeat', lostAnswer),
+      mustNotRepeat,
     ],
-    [
-      'releases an open call after notAfter, so that it lapses',
-      claimed({ notAfter: instant(now - 1) }),
-      provider(),
-      { event: 'not-taken', to: 'retry', at: now, dueAt: now },
-    ],
-    [
-      'ends a call in doubt after notAfter',
-      claimed({ handoff: 'doubt', notAfter: instant(now - 1) }),
-      deduplicating,
-      unknown('too-late', tooLate),
-    ],
-    [
-      'releases an open call for another claim after its lease',
-      claimed({ leaseUntil: now }),
-      provider(),
-      { event: 'not-taken', to: 'retry', at: now, dueAt: now },
-    ],
-    [
-      'releases a call if the clock has jumped ahead since it was claimed',
-      claimed(claimedLongAgo),
-      provider(),
-      { event: 'not-taken', to: 'retry', at: now, dueAt: now },
-    ],
+    ['releases an open call after notAfter, so that it lapses', claimed({ notAfter: instant(now - 1) }), provider(), released],
+    ['ends a call in doubt after notAfter', doubtful({ notAfter: instant(now - 1) }), deduplicating, unknown('too-late', tooLate)],
+    ['releases an open call for another claim after its lease', claimed({ leaseUntil: now }), provider(), released],
+    ['releases a call if the clock has jumped ahead since it was claimed', claimed(claimedLongAgo), provider(), released],
     [
       'keeps a call in doubt after its lease',
-      claimed({ leaseUntil: now, handoff: 'doubt' }),
+      doubtful({ leaseUntil: now }),
       deduplicating,
       { event: 'not-taken', to: 'doubt', at: now, dueAt: now },
     ],
@@ -116,13 +83,13 @@ describe('settling a claimed call', () => {
     ],
     [
       "ends a call in doubt without notAfter that wasn't tried again for an hour",
-      claimed({ handoff: 'doubt', firstAttemptAt: instant(now - hour - 1) }),
+      doubtful({ firstAttemptAt: instant(now - hour - 1) }),
       deduplicating,
       unknown('too-late', tooLate),
     ],
     [
       "doesn't hand off a call in doubt again if a list or calling hours forbid it",
-      claimed({ handoff: 'doubt', stopped: 'Calling hours have ended.' }),
+      doubtful({ stopped: 'Calling hours have ended.' }),
       deduplicating,
       unknown('must-not-repeat', 'The provider may have received this call. Calling hours have ended.'),
     ],
@@ -132,30 +99,19 @@ describe('settling a claimed call', () => {
       concluding,
       { event: 'outcome', to: 'busy', detail: null, endedAt: instant(now - 1), durationSeconds: null },
     ],
-    [
-      'ends a taken call without an outcome',
-      claimed({ handoff: 'taken' }),
-      provider(),
-      unknown('unreported', 'No outcome was reported in time.'),
-    ],
-    [
-      "doesn't make up an outcome for a call that another provider has",
-      claimed({ handoff: 'taken' }),
-      concluding,
-      unknown('unreported', 'No outcome was reported in time.'),
-    ],
+    ['ends a taken call without an outcome', claimed({ handoff: 'taken' }), provider(), unreported],
+    ["doesn't make up an outcome for a call that another provider has", claimed({ handoff: 'taken' }), concluding, unreported],
   ];
   for (const [rule, call, by, step] of ending) it(rule, () => expect(nextStep(call, by, now)).to.deep.equal(step));
-  it('still hands off a call at exactly notAfter', () => {
-    expect(nextStep(claimed({ notAfter: now }), provider(), now)).to.equal('hand-off');
-  });
 });
 
 describe('when a hand-off is settled', () => {
   const settle = (call: ClaimedCall, result: HandoffResult, by = provider()) => toSettlement(call, result, by, now, () => 0.5);
   const notTaken = { kind: 'not-taken', detail: 'busy', reason: 'HTTP 503' } as const;
   const lost = { kind: 'answer-lost', detail: 'lost', reason: 'no response' } as const;
-  const doubt = claimed({ handoff: 'doubt' });
+  const doubt = doubtful();
+  const retried = { event: 'not-taken', to: 'retry', at: now, dueAt: instant(now + 600), detail: 'busy' };
+  const lostAndRetried = { event: 'answer-lost', to: 'doubt', at: now, dueAt: instant(now + 600), detail: 'lost' };
   const windowOver = { firstAttemptAt: instant(now - dialingLimits.window.toMillis()) };
   const table: [string, () => ReturnType<typeof settle>, object][] = [
     [
@@ -169,67 +125,47 @@ describe('when a hand-off is settled', () => {
       { event: 'taken', to: 'taken', dialedAt: now, dueAt: instant(now + 7) },
     ],
     ['a rejected call fails', () => settle(claimed(), { kind: 'rejected', detail: 'no', reason: 'HTTP 422' }), failed('rejected', 'no')],
-    [
-      "a call that wasn't taken is retried",
-      () => settle(claimed(), notTaken),
-      { event: 'not-taken', to: 'retry', at: now, dueAt: instant(now + 600), detail: 'busy' },
-    ],
-    [
-      "a call in doubt that wasn't taken stays in doubt",
-      () => settle(doubt, notTaken),
-      { event: 'not-taken', to: 'doubt', at: now, dueAt: instant(now + 600), detail: 'busy' },
-    ],
+    ["a call that wasn't taken is retried", () => settle(claimed(), notTaken), retried],
+    ["a call in doubt that wasn't taken stays in doubt", () => settle(doubt, notTaken), { ...retried, to: 'doubt' }],
     [
       'Retry-After delays the retry',
       () => settle(claimed(), { ...notTaken, retryAfter: 60 }),
-      { event: 'not-taken', to: 'retry', at: now, dueAt: instant(now + 60_000), detail: 'busy' },
+      { ...retried, dueAt: instant(now + 60_000) },
     ],
     ['a call fails when its retry window is over', () => settle(claimed(windowOver), notTaken), failed('too-late', 'busy')],
-    [
-      "a call isn't ended if the clock has jumped ahead during the hand-off",
-      () => settle(claimed(claimedLongAgo), notTaken),
-      { event: 'not-taken', to: 'retry', at: now, dueAt: instant(now + 600), detail: 'busy' },
-    ],
+    ["a call isn't ended if the clock has jumped ahead during the hand-off", () => settle(claimed(claimedLongAgo), notTaken), retried],
     [
       "a call in doubt isn't ended if the clock has jumped ahead during the hand-off",
       () => settle({ ...doubt, ...claimedLongAgo }, notTaken),
-      { event: 'not-taken', to: 'doubt', at: now, dueAt: instant(now + 600), detail: 'busy' },
+      { ...retried, to: 'doubt' },
     ],
     [
       "a lost response doesn't end the call if the clock has jumped ahead and the provider deduplicates",
       () => settle(claimed(claimedLongAgo), lost, deduplicating),
-      { event: 'answer-lost', to: 'doubt', at: now, dueAt: instant(now + 600), detail: 'lost' },
+      lostAndRetried,
     ],
     [
       "a call is due right after notAfter if it can't be retried before, so that it lapses",
       () => settle(claimed({ notAfter: instant(now + 300) }), notTaken),
-      { event: 'not-taken', to: 'retry', at: now, dueAt: instant(now + 301), detail: 'busy' },
+      { ...retried, dueAt: instant(now + 301) },
     ],
     [
       'a call in doubt becomes unknown if its retry would come after notAfter',
       () => settle({ ...doubt, notAfter: instant(now + 599) }, notTaken),
       unknown('too-late', 'busy'),
     ],
-    [
-      'notAfter extends the retry window',
-      () => settle(claimed({ ...windowOver, notAfter: instant(now + 600) }), notTaken),
-      { event: 'not-taken', to: 'retry', at: now, dueAt: instant(now + 600), detail: 'busy' },
-    ],
+    ['notAfter extends the retry window', () => settle(claimed({ ...windowOver, notAfter: instant(now + 600) }), notTaken), retried],
     [
       'a call in doubt becomes unknown when its retry window is over',
       () => settle({ ...doubt, ...windowOver }, notTaken),
       unknown('too-late', 'busy'),
     ],
     ['a lost response makes the call unknown', () => settle(claimed(), lost), unknown('must-not-repeat', 'lost')],
-    [
-      'a lost response is retried if the provider deduplicates',
-      () => settle(claimed(), lost, deduplicating),
-      { event: 'answer-lost', to: 'doubt', at: now, dueAt: instant(now + 600), detail: 'lost' },
-    ],
+    ['a lost response is retried if the provider deduplicates', () => settle(claimed(), lost, deduplicating), lostAndRetried],
     [
       'a lost response is retried at the very end of the retry window',
       () => settle(claimed({ notAfter: instant(now + 600) }), lost, deduplicating),
-      { event: 'answer-lost', to: 'doubt', at: now, dueAt: instant(now + 600), detail: 'lost' },
+      lostAndRetried,
     ],
     [
       'a lost response makes the call unknown when the retry window is over',

@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import { handoffStages, isHandoffStage, type Stage, stagesBefore, toState, transitions } from '../../core/domain/calls/call-states.ts';
 import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { instant } from '../../core/domain/instant.ts';
-import type { ClaimedCall } from '../../core/domain/ports.ts';
 import { required } from '../../core/storage/engine/database.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
 import { cancelQueued, isAt, stopCalls } from '../../core/storage/queue/queue.ts';
+import { claimedCall } from '../support/claimed-call.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { type DirectAccess, openDirect } from '../support/tenants.ts';
 
@@ -39,23 +39,7 @@ function rowAt(stage: Stage): CallRow {
   };
 }
 
-const claimed = (contactId: string): ClaimedCall => ({
-  ...{ contactId, requestId: contactId, campaignId: 'g', phone: '+493012345678', name: null, timeZone: null, variables: {} },
-  ...{
-    placedAt: instant(1),
-    notBefore: null,
-    notAfter: null,
-    firstAttemptAt: instant(2),
-    provider: 'webhook',
-    attempt: 1,
-    campaign: { id: 'g', name: 'Recall', settings: {}, account: { id: 'a', name: 'Blue' }, partner: { id: 'p', name: 'North' } },
-    claimedAt: performance.now(),
-    leaves: null,
-    handoff: 'open',
-    leaseUntil: now,
-    stopped: null,
-  },
-});
+const claimed = (contactId: string) => claimedCall({ contactId, requestId: contactId, firstAttemptAt: instant(2), leaseUntil: now });
 
 describe('the SQL condition for stages', () => {
   it('matches the partial indexes for each stage', () => {

@@ -86,7 +86,6 @@ describe('a claim', () => {
     for (const [scope, set] of [
       ['the server', null],
       ['an account', () => setPace(direct.ports, operator, account(), { perSecond: 2, liveCalls: null })],
-      ['a campaign', () => setPace(direct.ports, operator, campaign(), { perSecond: 2, liveCalls: null })],
     ] as const)
       it(`keeps the pace of ${scope}`, async () => {
         await add(names(60));
@@ -99,7 +98,6 @@ describe('a claim', () => {
     for (const [scope, set] of [
       ['the server', null],
       ['an account', () => setPace(direct.ports, operator, account(), { perSecond: 1, liveCalls: null })],
-      ['a campaign', () => setPace(direct.ports, operator, campaign(), { perSecond: 1, liveCalls: null })],
       ["an account's live calls", () => setPace(direct.ports, operator, account(), { perSecond: null, liveCalls: 1 })],
     ] as const)
       it(`says why a call lapses that waits for the pace of ${scope}, and counts it`, async () => {
@@ -155,7 +153,6 @@ describe('a claim', () => {
 
     for (const [scope, set] of [
       ['the server', null],
-      ['an account', account],
       ['a campaign', campaign],
     ] as const)
       it(`takes live calls back that have no outcome or whose core died even if many older ones wait for ${scope} to have fewer`, async () => {
