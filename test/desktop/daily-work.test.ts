@@ -67,16 +67,7 @@ describeBrowser('the console in daily work', () => {
     await panel().waitFor({ state: 'detached' });
   });
 
-  it('lets the user choose the campaign for the test call', async () => {
-    await open(undefined, 'partner');
-    await fillInKey(browser.page, 'Chosen');
-    await button('Create Key').click();
-    await dialog().getByLabel('Campaign').selectOption('Recalls');
-    await browser.page.locator('dialog pre', { hasText: browser.harness.tenants.siblingCampaign.id }).waitFor();
-    await button("I've Saved It").click();
-  });
-
-  it("doesn't offer to copy the test call's command until its campaign is known", async () => {
+  it("offers to copy the test call's command once its campaign is known, and lets the user choose another", async () => {
     const asked = Promise.withResolvers<void>();
     await browser.page.route('**/console/campaigns*', async (route) => {
       await asked.promise;
@@ -90,6 +81,8 @@ describeBrowser('the console in daily work', () => {
     asked.resolve();
     await button('Copy command').waitFor();
     expect(await browser.page.locator('dialog pre').innerText()).to.include(browser.harness.tenants.campaign.id);
+    await dialog().getByLabel('Campaign').selectOption('Recalls');
+    await browser.page.locator('dialog pre', { hasText: browser.harness.tenants.siblingCampaign.id }).waitFor();
     await button("I've Saved It").click();
   });
 
