@@ -103,7 +103,7 @@ function toFailure(error: unknown, { unsentReason }: Connections): HandoffResult
 }
 
 /** For requests that must not be repeated if they may have been received: also in the recipes in `scripts/providers`. */
-export type Connections = {
+type Connections = {
   dispatcher: Dispatcher;
   /** Returns a dispatcher for one request, which is sent only if it may still begin when the connection is open. */
   openWhile(url: string, mayBegin: () => boolean): Dispatcher;

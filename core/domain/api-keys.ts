@@ -11,7 +11,7 @@ import { auditEvent, cancelledCalls, joinDetail } from './audit/audit.ts';
 import { chartDays, firstDayStart, groupByDay } from './calls/days.ts';
 import { type KeyVisibility, scopeFor } from './directory/scope.ts';
 import { instant, type Millis, oneDay, plus, quarterHour } from './instant.ts';
-import type { Actor, ApiKey, Caller, Digest, KeyLimits, SignedInCaller, Viewer } from './model.ts';
+import type { ApiKey, Caller, Digest, KeyLimits, SignedInCaller, Viewer } from './model.ts';
 import type { CancelQueuedCalls, Ports } from './ports.ts';
 import { invalidField, notFound, Problem, type Quota } from './problem.ts';
 
@@ -143,26 +143,24 @@ export async function previewRevocation(ports: Ports, viewer: Viewer, id: string
 /** Revokes a key. This takes effect at the next request, in every process: see storage/keys/authorization.ts. */
 export async function revokeApiKey(
   ports: Ports,
-  { viewer, actor }: Caller,
+  caller: Caller,
   id: string,
   cancelQueuedCalls: CancelQueuedCalls,
   why: Why = {},
 ): Promise<ApiKey> {
-  const apiKey = await findKeyToChange(ports, viewer, id);
-  const [revoked] = await revokeFound(ports, actor, [apiKey], cancelQueuedCalls, why);
-  if (revoked === undefined) throw notFound('API key');
+  const [apiKey] = await revoke(ports, caller, [id], cancelQueuedCalls, why);
+  if (!apiKey) throw notFound('API key');
   return apiKey;
 }
 
 /** Revokes keys in one transaction. `gone` lists those that the viewer can't see, or that someone else revoked first. */
 export async function revokeApiKeys(
   ports: Ports,
-  { viewer, actor }: Caller,
+  caller: Caller,
   { ids, cancelQueuedCalls, ...why }: Why & { ids: readonly string[]; cancelQueuedCalls: CancelQueuedCalls },
 ): Promise<{ revoked: string[]; gone: string[] }> {
   const requestedIds = [...new Set(ids)];
-  const apiKeys = await ports.stores.apiKeys.findToChange(scopeFor(viewer).apiKeys, requestedIds);
-  const revoked = new Set(await revokeFound(ports, actor, apiKeys, cancelQueuedCalls, why));
+  const revoked = new Set((await revoke(ports, caller, requestedIds, cancelQueuedCalls, why)).map(({ id }) => id));
   return { revoked: requestedIds.filter((id) => revoked.has(id)), gone: requestedIds.filter((id) => !revoked.has(id)) };
 }
 
@@ -173,16 +171,20 @@ function describeReason({ reason, note }: Why): string | undefined {
   return [revokeReasons[reason], ...(note === undefined ? [] : [note])].join(': ');
 }
 
-async function revokeFound(ports: Ports, actor: Actor, apiKeys: readonly ApiKey[], cancelQueuedCalls: CancelQueuedCalls, why: Why) {
+/** @returns the keys that this has revoked */
+async function revoke(ports: Ports, { viewer, actor }: Caller, ids: readonly string[], cancelQueuedCalls: CancelQueuedCalls, why: Why) {
+  const store = ports.stores.apiKeys;
+  const apiKeys = await store.findToChange(scopeFor(viewer).apiKeys, ids);
+  if (apiKeys.length === 0) return [];
   const detail = joinDetail(describeReason(why), cancelQueuedCalls && cancelledCalls);
   const events = apiKeys.map(({ id, name, eventScope }) => ({
     ...auditEvent(ports, actor, 'api-key.revoked', { kind: 'api-key', id, name }, eventScope),
     ...(detail === undefined ? {} : { detail }),
   }));
-  const ids = apiKeys.map(({ id }) => id);
-  const revoked = await ports.stores.apiKeys.revoke(ids, { cancelQueuedCalls, at: ports.clock.now() }, events);
+  const foundIds = apiKeys.map(({ id }) => id);
+  const revoked = new Set(await store.revoke(foundIds, { cancelQueuedCalls, at: ports.clock.now() }, events));
   if (cancelQueuedCalls === 'soon') ports.onCallsLeft();
-  return revoked;
+  return apiKeys.filter(({ id }) => revoked.has(id));
 }
 
 export function identifyApiKey(ports: Ports, viewer: Caller['viewer'], digest: Digest): Promise<ApiKey | null> {
@@ -226,7 +228,8 @@ export function toQuota(limits: KeyLimits | null, placedToday: number | null, at
 /** Changes the limits of a key that the caller could also revoke, with the same effect at the next request. */
 export async function changeApiKey(ports: Ports, { viewer, actor }: Caller, id: string, change: ChangeApiKey): Promise<ApiKey> {
   const store = ports.stores.apiKeys;
-  const apiKey = await findKeyToChange(ports, viewer, id);
+  const [apiKey] = await store.findToChange(scopeFor(viewer).apiKeys, [id]);
+  if (!apiKey) throw notFound('API key');
   const before = apiKey.limits?.version ?? null;
   const limits = applyChange(ports, apiKey, change);
   // A repeated change isn't refused, because the response to the first one may have been lost.
@@ -260,10 +263,4 @@ function concurrentChange(): Problem {
     'conflict',
     "Someone else changed this key's limits in the meantime. Check the current limits, then change them again.",
   );
-}
-
-async function findKeyToChange({ stores }: Ports, viewer: Caller['viewer'], id: string): Promise<ApiKey> {
-  const [apiKey] = await stores.apiKeys.findToChange(scopeFor(viewer).apiKeys, [id]);
-  if (!apiKey) throw notFound('API key');
-  return apiKey;
 }

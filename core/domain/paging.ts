@@ -26,7 +26,7 @@ export async function withTotal<Item>(
 }
 
 /** What the cursors of one list contain: the list's name, and the position of a page's last item. It stays valid if that item changes. */
-export type Cursors<Position> = {
+type Cursors<Position> = {
   write(position: Position): string;
   /** @throws Problem `malformed-request` if the text isn't a cursor of this list */
   read(text: string | null): Position | null;

@@ -27,7 +27,7 @@ const recordEvery = oneHour;
 /** How many failures of one kind get their own lines per interval, because their responses refer to the log. All others share one line. */
 const maxFaults = 20;
 
-export type RecordedRefusals = ObserveRefusals & {
+type RecordedRefusals = ObserveRefusals & {
   onAddressRefused(digest: Digest, address: string): void;
   onCut(address: string): void;
   /** Writes the rest, and stops. */

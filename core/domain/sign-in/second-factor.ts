@@ -74,7 +74,7 @@ export async function requireCode(ports: Ports, actor: Actor, user: User, code?:
   await useCode(ports, ownAttempt(actor, user), user, code, use);
 }
 
-export async function hasSecondFactor({ stores }: Ports, { id }: User): Promise<boolean> {
+async function hasSecondFactor({ stores }: Ports, { id }: User): Promise<boolean> {
   return (await stores.secondFactors.find(id))?.isConfirmed ?? false;
 }
 
@@ -196,7 +196,7 @@ function makeRecoveryCodes(ports: Ports): string[] {
 }
 
 /** Generates letters and digits of 5 bits each, in groups, and only those that are hard to confuse (Crockford's base32). */
-export function randomLetters({ randomness }: Ports, count: number, group: number): string {
+function randomLetters({ randomness }: Ports, count: number, group: number): string {
   const letters = Array.from(randomness.bytes(count), (byte) => '0123456789abcdefghjkmnpqrstvwxyz'.charAt(byte % 32));
   return (letters.join('').match(new RegExp(`.{${group}}`, 'g')) ?? []).join('-');
 }

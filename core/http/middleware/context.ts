@@ -65,7 +65,7 @@ export const identityProviderResults = [
   'expired',
   'throttled',
 ] as const;
-export type IdentityProviderResult = (typeof identityProviderResults)[number];
+type IdentityProviderResult = (typeof identityProviderResults)[number];
 
 export type SessionRoute = {
   [Name in keyof ConsoleRoutes]: ConsoleRoutes[Name]['by'] extends 'session' ? Name : never;

@@ -73,7 +73,7 @@ type Connection = {
 /** The connections of one network, or all. Those in `silent` haven't sent a request yet. Both sets are ordered, oldest first. */
 type ConnectionGroup = { name: string; max: number; all: Set<Connection>; silent: Set<Connection> };
 
-export type Connections = {
+type Connections = {
   observe(socket: Socket): RequestObserver;
   /** Closes each connection as soon as it's idle. */
   end(): void;

@@ -322,7 +322,7 @@ function toRow(entry: NewDoNotCall, scopeId: string, number: NewNumber): DoNotCa
 const lookupBatchSize = 1_000;
 
 /** A claim would block these calls anyway, but that may be hours from now, and the list of calls would show them as queued until then. */
-export async function blockDoNotCall(database: Lane, now: Millis, signal?: AbortSignal): Promise<number> {
+async function blockDoNotCall(database: Lane, now: Millis, signal?: AbortSignal): Promise<number> {
   let blocked = 0;
   const sweeps: DoNotCallSweepRow[] = await database.read('do_not_call_sweeps').orderBy('scope_id');
   if (sweeps.length === 0) return 0;

@@ -115,7 +115,7 @@ function isInReach(row: ScopeRow, access: ProtectionAccess): boolean {
 type ChangedScope = { scope_id: string; campaign_id: string | null; account_id: string | null; partner_id: string; changed: string };
 
 /** A claim then applies the new rules, and may hold a call again. Otherwise, it could lapse while it waits for the previous hours. */
-export async function makeHeldDue(database: Lane, now: Millis, signal: AbortSignal): Promise<number> {
+async function makeHeldDue(database: Lane, now: Millis, signal: AbortSignal): Promise<number> {
   const scopes = await database.query<ChangedScope>(
     `SELECT r.scope_id, c.id AS campaign_id, a.id AS account_id, r.partner_id, r.changed
      FROM protection_rules r LEFT JOIN campaigns c ON c.id = r.scope_id LEFT JOIN accounts a ON a.id = coalesce(c.account_id, r.scope_id)

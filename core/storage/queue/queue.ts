@@ -42,7 +42,7 @@ export const isUndialed = isAt(...stagesBefore('cancel'));
 export const isDialing = isAt(...handoffStages);
 
 /** SQL: the stage that an event moves a call to. It returns NULL if the event can't happen at the call's stage. */
-export function stageAfterSql(event: Exclude<CallEvent, 'outcome'>): string {
+function stageAfterSql(event: Exclude<CallEvent, 'outcome'>): string {
   const cases = transitionsFor(event).flatMap(({ from, to }) => from.map((stage) => `WHEN '${stage}' THEN '${to}'`));
   return `CASE ${stageSql} ${cases.join(' ')} END`;
 }
