@@ -9,7 +9,7 @@ import { mountDisk } from '../support/commands.ts';
 import { sharedDesktop, signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
-import { describeDesktop, type RunningConsole } from '../support/electron.ts';
+import { chooseButton, describeDesktop, listQuestions, type RunningConsole } from '../support/electron.ts';
 import { type FaultyProxy, faultyProxy } from '../support/proxies.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { skip } from '../support/suites.ts';
@@ -142,15 +142,16 @@ describeDesktop('a file saved by the app', () => {
     await harness.close();
   });
 
-  /** @returns the options of the last dialog */
-  const chooseFile = (path: string) =>
-    desktop.app.evaluate(({ dialog }, filePath) => {
+  /** Replaces files without asking. @param paths one for each dialog; the last one also for further dialogs */
+  const chooseFiles = async (...paths: string[]) => {
+    await chooseButton(desktop, 'Replace');
+    await desktop.app.evaluate(({ dialog }, left) => {
       dialog.showSaveDialog = async (...args: unknown[]) => {
         Object.assign(globalThis, { saveDialog: args.at(-1) });
-        return { canceled: false, filePath };
+        return { canceled: false, filePath: (left.length > 1 ? left.shift() : left[0]) ?? '' };
       };
-      dialog.showMessageBox = async () => ({ response: 0, checkboxChecked: false });
-    }, path);
+    }, paths);
+  };
   const dialogOptions = () => desktop.app.evaluate(() => Reflect.get(globalThis, 'saveDialog') as Electron.SaveDialogOptions);
   const exportFrom = async (screen: string) => {
     await desktop.page.getByRole('link', { name: screen, exact: true }).click();
@@ -162,34 +163,23 @@ describeDesktop('a file saved by the app', () => {
     const folder = freshDirectory();
     const [older, newer] = [join(folder, 'older.csv'), join(folder, 'newer.csv')];
     writeFileSync(older, 'older');
-    await desktop.app.evaluate(
-      ({ dialog }, paths) => {
-        const questions: string[] = [];
-        Object.assign(globalThis, { questions });
-        dialog.showSaveDialog = async () => ({ canceled: false, filePath: paths.shift() ?? '' });
-        dialog.showMessageBox = async (...args: unknown[]) => {
-          questions.push((args.at(-1) as Electron.MessageBoxOptions).message);
-          return { response: questions.length === 1 ? 1 : 0, checkboxChecked: false };
-        };
-      },
-      [older, newer, older],
-    );
+    await chooseFiles(older, newer, older);
+    await chooseButton(desktop, 'Choose another name');
     await exportFrom('API keys');
     await eventually(async () => expect(readdirSync(folder).toSorted()).to.deep.equal(['newer.csv', 'older.csv']));
     expect(readFileSync(older, 'utf8')).to.equal('older');
+    expect((await listQuestions(desktop)).map(({ message }) => message)).to.deep.equal(['Replace older.csv?']);
+    await chooseButton(desktop, 'Replace');
     await exportFrom('API keys');
     await eventually(async () => expect(readFileSync(older, 'utf8')).to.equal(readFileSync(newer, 'utf8')));
-    expect(await desktop.app.evaluate(() => Reflect.get(globalThis, 'questions'))).to.deep.equal([
-      'Replace older.csv?',
-      'Replace older.csv?',
-    ]);
+    expect((await listQuestions(desktop)).map(({ message }) => message)).to.deep.equal(['Replace older.csv?']);
   });
 
   it("keeps the older file's permissions, and the user's own file with the extension .part", async () => {
     const folder = freshDirectory();
     const path = join(folder, 'saved.csv');
     for (const name of ['saved.csv', 'saved.csv.part']) writeFileSync(join(folder, name), 'older');
-    await chooseFile(path);
+    await chooseFiles(path);
     for (const mode of [0o600, 0o666]) {
       chmodSync(path, mode);
       await exportFrom('API keys');
@@ -202,7 +192,7 @@ describeDesktop('a file saved by the app', () => {
   });
 
   it('gets a name with the server and the day', async () => {
-    await chooseFile(join(freshDirectory(), 'saved.csv'));
+    await chooseFiles(join(freshDirectory(), 'saved.csv'));
     for (const [screen, name, message] of [
       ['API keys', 'api-keys', 'Exported 1 API key.'],
       ['Activity', 'activity', /^Exported \d+ events\.$/],
@@ -222,7 +212,7 @@ describeDesktop('a file saved by the app', () => {
       cleanup.defer(() => void execFileSync('umount', [disk]));
       const path = join(disk, 'saved.csv');
       writeFileSync(path, 'x'.repeat(8_192));
-      await chooseFile(path);
+      await chooseFiles(path);
       await exportFrom(screen);
       await desktop.page.getByText('Nothing was saved. The disk is full. An older file with this name is unchanged.').waitFor();
       expect(readFileSync(path, 'utf8')).to.equal('x'.repeat(8_192));
