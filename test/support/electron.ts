@@ -98,7 +98,7 @@ export function chooseCommand({ app }: Pick<RunningConsole, 'app'>, command: Com
 }
 
 /** A message box of the app. */
-export type Question = { message: string; detail?: string; buttons: string[] };
+type Question = { message: string; detail?: string; buttons: string[] };
 
 /** Chooses this button in every message box from now on, and forgets the boxes before. */
 export function chooseButton({ app }: Pick<RunningConsole, 'app'>, button: string): Promise<void> {
