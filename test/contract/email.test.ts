@@ -25,7 +25,8 @@ describe('an email address', () => {
     });
   }
 
-  for (const email of ['a@b/c.ü', 'a@ü:80', 'a@exam\u00ADple.com', 'a@ü@b', 'a@%65.ü']) {
+  const empty = ['example.com..', 'münchen.example..', 'example.com.\u3002', 'b..example', '.example', '\u3002example'];
+  for (const email of ['a@b/c.ü', 'a@ü:80', 'a@exam\u00ADple.com', 'a@ü@b', 'a@%65.ü', ...empty.map((domain) => `a@${domain}`)]) {
     it(`can't be ${JSON.stringify(email)}`, () => expect(emailSchema.safeParse(email).success).to.equal(false));
   }
 });

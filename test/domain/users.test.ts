@@ -111,25 +111,6 @@ describe('a new user', () => {
       ['a limited user creates users of another account', tied, { accountId: 'a2' }, noAccount],
       ["a partner user creates users of another partner's account", partner, { accountId: 'a2' }, noAccount],
       ['a partner user creates users of a missing account', partner, { accountId: 'a9' }, noAccount],
-      ['a partner user creates account users without an account', partner, {}, 'invalid at accountId: An account user needs an account.'],
-      [
-        'staff create staff with an account',
-        staff,
-        { userType: 'staff', accountId: 'a1' },
-        "invalid at accountId: A staff user can't have an account or a partner.",
-      ],
-      [
-        'staff create staff with a partner',
-        staff,
-        { userType: 'staff', partnerId: 'p1' },
-        "invalid at partnerId: A staff user can't have an account or a partner.",
-      ],
-      [
-        'a partner user creates account users with a partner',
-        partner,
-        { accountId: 'a1', partnerId: 'p1' },
-        "invalid at partnerId: An account user needs an account and can't have a partner.",
-      ],
     ] as const) {
       it(`isn't stored if ${what}`, async () => {
         const users = createUsers();

@@ -1,3 +1,4 @@
+import { type ConsoleRoutes, consoleRoutes } from '#contract/routes.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
 import { fakeClock } from './clock.ts';
@@ -8,6 +9,18 @@ import { openOnce } from './suites.ts';
 import { enroll, password, signIn } from './tenants.ts';
 
 const environment = { TRUSTED_PROXIES: '127.0.0.1' };
+
+/** Sends an empty request to every route of the console that requires a session, except one. */
+export async function tryRoutes(url: string, cookie: string, except: keyof ConsoleRoutes | null = 'signOut') {
+  const answers: { route: string; status: number; text: string }[] = [];
+  for (const [route, { by, method, path }] of Object.entries(consoleRoutes)) {
+    if (by !== 'session' || route === except) continue;
+    const body = method === 'GET' ? {} : { body: {} };
+    const { status, text } = await ask(method, url + path.replace(/:\w+/g, 'x'), { cookie, ...body });
+    answers.push({ route, status, text });
+  }
+  return answers;
+}
 
 /** Opens a core before the tests of a suite, and closes it after them. */
 const openSuite = (kind: DatabaseKind) =>

@@ -1,11 +1,10 @@
 import { expect } from 'chai';
-import { consoleRoutes } from '#contract/routes.ts';
 import { toDigest } from '../../../core/domain/api-keys.ts';
 import { operator } from '../../../core/domain/audit/audit.ts';
 import { changePassword, createUser, resetPassword } from '../../../core/domain/directory/users.ts';
 import { onEachDatabase } from '../../support/databases.ts';
 import { ask } from '../../support/http.ts';
-import { sessionSuite } from '../../support/session-suite.ts';
+import { sessionSuite, tryRoutes } from '../../support/session-suite.ts';
 import { password, signIn } from '../../support/tenants.ts';
 
 describe('passwords', () => {
@@ -43,17 +42,8 @@ describe('passwords', () => {
 
         it('is the only thing the session can do besides signing out', async () => {
           const { cookie } = await begin('first@example.com');
-          const answers: [string, number][] = [];
-          for (const [id, { method, path }] of Object.entries(consoleRoutes).filter(
-            ([name, { by }]) => by === 'session' && name !== 'signOut',
-          )) {
-            const answer = await ask(method, at.core.url + path.replace(/:\w+/g, 'x'), {
-              cookie,
-              ...(method === 'GET' ? {} : { body: {} }),
-            });
-            answers.push([id, answer.status]);
-          }
-          const allowed = answers.filter(([, status]) => status !== 403);
+          const answers = await tryRoutes(at.core.url, cookie);
+          const allowed = answers.filter(({ status }) => status !== 403).map(({ route, status }) => [route, status]);
           expect(Object.fromEntries(allowed)).to.deep.equal({ showSession: 200, changePassword: 422 });
           expect(answers.length).to.be.greaterThan(20);
           expect((await ask('DELETE', `${at.core.url}/console/session`, { cookie })).status).to.equal(204);
@@ -104,7 +94,6 @@ describe('passwords', () => {
         ['a new password that is too short', password, 'short', 'newPassword'],
         ['the same password again', password, password, 'newPassword'],
         ['a common password', password, '12345678', 'newPassword'],
-        ["the user's own address with more around it", password, 'I am pat@example.com', 'newPassword'],
       ] as const) {
         it(`returns 422 for ${what}`, async () => {
           const answer = await change(await signIn(at.core.url, 'pat@example.com'), current, next);

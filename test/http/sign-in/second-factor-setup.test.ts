@@ -1,9 +1,8 @@
 import { expect } from 'chai';
-import { consoleRoutes } from '#contract/routes.ts';
 import { operator } from '../../../core/domain/audit/audit.ts';
 import { createUser } from '../../../core/domain/directory/users.ts';
 import { ask, readCookies, textAt } from '../../support/http.ts';
-import { secondFactorSuite } from '../../support/session-suite.ts';
+import { secondFactorSuite, tryRoutes } from '../../support/session-suite.ts';
 import { authenticator, enroll, password, recoveryCodesIn } from '../../support/tenants.ts';
 
 describe('a second factor', () => {
@@ -75,18 +74,7 @@ describe('a second factor', () => {
       const signedIn = await tryPassword(input.email, once ?? '', { at: strict });
       expect(signedIn.json).to.deep.include({ passwordChangeDue: true, secondFactorDue: true, secondFactor: false });
       const cookie = readCookies(signedIn);
-      const tryAll = async () => {
-        const open: string[] = [];
-        for (const [name, { by, method, path }] of Object.entries(consoleRoutes)) {
-          if (by !== 'session' || name === 'signOut') continue;
-          const { status } = await ask(method, strict.url + path.replace(/:\w+/g, 'x'), {
-            cookie,
-            ...(method === 'GET' ? {} : { body: {} }),
-          });
-          if (status !== 403) open.push(name);
-        }
-        return open;
-      };
+      const tryAll = async () => (await tryRoutes(strict.url, cookie)).filter(({ status }) => status !== 403).map(({ route }) => route);
       expect(await tryAll()).to.deep.equal(['showSession', 'changePassword']);
       await ask('POST', `${strict.url}/console/password`, { cookie, body: { newPassword: password } });
       expect(await tryAll()).to.deep.equal(['showSession', 'enrollSecondFactor', 'confirmSecondFactor']);
