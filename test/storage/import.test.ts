@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { createApiKey } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { type ImportFile, importAll, importFileSchema } from '../../core/domain/directory/import.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
@@ -74,24 +73,6 @@ describe('imported entries', () => {
         ['ada@example.com', null],
         ['new@example.com', 'u1'],
       ]);
-    });
-
-    it('move a user’s keys to the new partner, and back to the partner they were created in when the user becomes staff', async () => {
-      await run(all);
-      const credentials = await direct.ports.stores.users.findByEmail(user.email);
-      if (!credentials) throw new Error("The user wasn't imported.");
-      const viewer = { ...credentials.user, tenancy: null };
-      await createApiKey(
-        direct.ports,
-        { viewer, actor: { who: viewer, address: 'local' } },
-        { name: 'K', expiration: { kind: 'none' }, timeZone: 'UTC' },
-      );
-      const partnerOfKey = async () => (await direct.storage.database.read('api_keys').first())?.creator_partner_id;
-      await run({ users: [{ ...user, partner: 'p2' }] });
-      expect(await partnerOfKey()).to.equal((await find('partners', 'p2')).id);
-      const { partner: _, ...withoutPartner } = user;
-      await run({ users: [{ ...withoutPartner, userType: 'staff' }] });
-      expect([await partnerOfKey(), (await find('users', 'u1')).partnerId]).to.deep.equal([(await find('partners', 'p1')).id, null]);
     });
 
     it('are refused completely if someone else has taken the same email address in the meantime', async () => {
