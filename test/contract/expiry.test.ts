@@ -136,12 +136,12 @@ const day = 24 * 3_600_000;
 /** No zone changes its clocks twice within this time. */
 const step = 14 * day;
 
-/** Returns the days of each clock change in a zone over ten years, with the day before and after. */
+/** Returns the days of each clock change in a zone over four years, with the day before and after. */
 function daysOfChange(zone: string): string[] {
   const iana = IANAZone.create(zone);
   const changeDays = new Set<string>();
   let offset = iana.offset(Date.UTC(2026, 10, 21));
-  for (let instant = Date.UTC(2026, 10, 25); instant < Date.UTC(2036, 10, 25); instant += step) {
+  for (let instant = Date.UTC(2026, 10, 25); instant < Date.UTC(2030, 10, 25); instant += step) {
     const before = offset;
     offset = iana.offset(instant);
     if (offset === before) continue;

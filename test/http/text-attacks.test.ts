@@ -1,32 +1,23 @@
 import { expect } from 'chai';
 import { apiKeysSchema } from '#contract/console/api-keys.ts';
 import { callsSchema } from '#contract/console/calls.ts';
-import { type CoreHarness, openCore, type RunningCore } from '../support/core.ts';
+import { openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, readCode, textAt } from '../support/http.ts';
-import { costlyPasswords } from '../support/ports.ts';
-import { createKey, type DirectAccess, onDemand, password, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
+import { openOnce } from '../support/suites.ts';
+import { createKey, onDemand, password, placeCall, signIn, somePhone } from '../support/tenants.ts';
 
 /** Each of these attacks once let an attacker in or brought the core down. */
 describe('under attack with malicious text', () => {
   onEachDatabase((kind) => {
-    let core: RunningCore;
-    let close: CoreHarness['close'];
-    let direct: DirectAccess;
-    let tenants: Tenants;
+    const harness = openOnce(() => openCore({ kind }));
     let cookie: string;
     let key: string;
 
     before(async () => {
-      ({ core, direct, tenants, close } = await openCore({
-        kind,
-        environment: { TRUSTED_PROXIES: '127.0.0.1' },
-        passwords: costlyPasswords(),
-      }));
-      cookie = await signIn(core.url, 'ada@example.com');
-      key = (await createKey(core.url, cookie)).keyValue;
+      cookie = await signIn(harness.core.url, 'ada@example.com');
+      key = (await createKey(harness.core.url, cookie)).keyValue;
     });
-    after(() => close());
 
     describe('a property name that validation would overlook', () => {
       const phone = somePhone();
@@ -36,23 +27,23 @@ describe('under attack with malicious text', () => {
         ['in the call, escaped', `{"contact":{"phone":"${phone}"},"\\u005f_proto__":{"variables":{"a":"b"}}}`],
       ] as const) {
         it(`is refused ${where}`, async () => {
-          const answer = await ask('POST', onDemand(core.url, tenants.campaign.id), { key, raw });
+          const answer = await ask('POST', onDemand(harness.core.url, harness.tenants.campaign.id), { key, raw });
           expect([answer.status, readCode(answer)]).to.deep.equal([422, 'invalid']);
         });
       }
 
       it("is refused in a session's request body", async () => {
         const raw = `{"name":"x","timeZone":"UTC","expiration":{"kind":"none","\\u005f_proto__":{}}}`;
-        const answer = await ask('POST', `${core.url}/console/api-keys`, { cookie, raw });
+        const answer = await ask('POST', `${harness.core.url}/console/api-keys`, { cookie, raw });
         expect([answer.status, readCode(answer)]).to.deep.equal([422, 'invalid']);
       });
 
       it('is the only kind that is refused: inherited names such as constructor are accepted', async () => {
         const variables = { constructor: 'a', prototype: 'b', toString: 'c', hasOwnProperty: 'd', proto: 'e' };
         const body = { contact: { phone }, variables };
-        const placed = await placeCall(core.url, tenants.campaign.id, key, body);
+        const placed = await placeCall(harness.core.url, harness.tenants.campaign.id, key, body);
         expect(placed.status, placed.text).to.equal(202);
-        const [stored]: (string | null)[] = await direct.storage.database
+        const [stored]: (string | null)[] = await harness.direct.storage.database
           .read('calls')
           .where({ contact_id: textAt(placed, 'contactId') })
           .pluck('variables');
@@ -82,9 +73,11 @@ describe('under attack with malicious text', () => {
       const statuses: number[] = [];
       try {
         for (const contact of [{ name: marks }, { timeZone: marks }, { phone: marks }]) {
-          statuses.push((await placeCall(core.url, tenants.campaign.id, key, { contact: { phone: somePhone(), ...contact } })).status);
+          statuses.push(
+            (await placeCall(harness.core.url, harness.tenants.campaign.id, key, { contact: { phone: somePhone(), ...contact } })).status,
+          );
         }
-        for (const [path, body] of bodies) statuses.push((await ask('POST', core.url + path, { cookie, body })).status);
+        for (const [path, body] of bodies) statuses.push((await ask('POST', harness.core.url + path, { cookie, body })).status);
       } finally {
         String.prototype.normalize = normalize;
       }
@@ -94,20 +87,20 @@ describe('under attack with malicious text', () => {
 
     it('a name with invisible characters from an earlier version is still served, listed and revoked', async () => {
       const name = 'Old\u200b\u202e';
-      const old = await createKey(core.url, cookie, 'Old');
-      await direct.storage.database.write('api_keys').where({ id: old.id }).update({ name });
-      const placed = await placeCall(core.url, tenants.campaign.id, old.keyValue);
-      await direct.storage.database
+      const old = await createKey(harness.core.url, cookie, 'Old');
+      await harness.direct.storage.database.write('api_keys').where({ id: old.id }).update({ name });
+      const placed = await placeCall(harness.core.url, harness.tenants.campaign.id, old.keyValue);
+      await harness.direct.storage.database
         .write('calls')
         .where({ contact_id: textAt(placed, 'contactId') })
         .update({ name });
-      const listed = apiKeysSchema.parse((await ask('GET', `${core.url}/console/api-keys`, { cookie })).json).apiKeys;
+      const listed = apiKeysSchema.parse((await ask('GET', `${harness.core.url}/console/api-keys`, { cookie })).json).apiKeys;
       expect(listed.find(({ id }) => id === old.id)?.name).to.equal(name);
       const { calls } = callsSchema.parse(
-        (await ask('GET', `${core.url}/console/campaigns/${tenants.campaign.id}/calls`, { cookie })).json,
+        (await ask('GET', `${harness.core.url}/console/campaigns/${harness.tenants.campaign.id}/calls`, { cookie })).json,
       );
       expect([placed.status, calls[0]?.contact.name, calls[0]?.apiKey?.name]).to.deep.equal([202, name, name]);
-      expect((await ask('DELETE', `${core.url}/console/api-keys/${old.id}`, { cookie })).status).to.equal(204);
+      expect((await ask('DELETE', `${harness.core.url}/console/api-keys/${old.id}`, { cookie })).status).to.equal(204);
     });
   });
 });
