@@ -5,7 +5,7 @@ import { apiKeyDetailsSchema, apiKeysSchema, createdApiKeySchema, identifiedApiK
 import { isKeyValue } from '#contract/key-value.ts';
 import { problemSchema } from '#contract/problems.ts';
 import { forgetOldCounts } from '../../core/domain/calls/contacts.ts';
-import { type FakeClock, fakeClock } from '../support/clock.ts';
+import { fakeClock } from '../support/clock.ts';
 import { openCore, type RunningCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, readCode } from '../support/http.ts';
@@ -17,16 +17,21 @@ describe('API keys in the console', () => {
     let core: RunningCore;
     let direct: DirectAccess;
     let tenants: Tenants;
-    let clock: FakeClock;
+    const clock = fakeClock();
     let cookie: string;
 
-    beforeEach(async () => {
-      clock = fakeClock('2026-11-21T09:00:00.000Z');
+    before(async () => {
       ({ database, core, direct, tenants } = await openCore({ kind, clock }));
+    });
+    beforeEach(async () => {
+      clock.set('2026-11-21T09:00:00.000Z');
+      // Each test begins without keys and calls.
+      for (const table of ['calls', 'call_counts', 'api_key_usage', 'api_key_addresses', 'api_keys', 'revoked_api_keys'] as const)
+        await direct.storage.database.write(table).delete();
       cookie = await signIn(core.url, 'ada@example.com');
     });
     // A test may have started another core instead.
-    afterEach(async () => {
+    after(async () => {
       await direct.close();
       await core.close();
     });

@@ -6,27 +6,30 @@ import { instant, type Millis } from '../../core/domain/instant.ts';
 import type { Viewer } from '../../core/domain/model.ts';
 import type { BatchRows } from '../../core/storage/engine/database.ts';
 import { createKeyUse } from '../../core/storage/keys/key-use.ts';
-import { type FakeClock, fakeClock } from '../support/clock.ts';
+import { fakeClock } from '../support/clock.ts';
 import { freshDatabase, onEachDatabase, recordStatements } from '../support/databases.ts';
 import { createTenants, type DirectAccess, openDirect } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 describe("a key's use", () => {
   onEachDatabase((kind) => {
-    let clock: FakeClock;
+    const clock = fakeClock();
     let direct: DirectAccess;
     let viewer: Viewer;
     let key: { id: string; digest: string };
 
-    beforeEach(async () => {
-      clock = fakeClock('2026-11-21T09:14:59.999Z');
+    before(async () => {
       direct = await openDirect(await freshDatabase(kind), clock);
       viewer = { ...(await createTenants(direct.ports)).users.account, tenancy: null };
+    });
+    beforeEach(async () => {
+      clock.set('2026-11-21T09:14:59.999Z');
+      for (const table of ['api_key_usage', 'api_key_addresses', 'api_keys'] as const) await direct.storage.database.write(table).delete();
       const input = { name: 'A key', expiration: { kind: 'none' }, timeZone: 'UTC' } as const;
       const { apiKey, keyValue } = await createApiKey(direct.ports, { viewer, actor: operator.actor }, input);
       key = { id: apiKey.id, digest: toDigest(keyValue) };
     });
-    afterEach(() => direct.close());
+    after(() => direct.close());
 
     const written = async () => (await direct.ports.stores.apiKeys.usage(key.id, instant(0))).toSorted((a, b) => a.quarterAt - b.quarterAt);
     const sumBy = <Name extends string>(rows: readonly Record<Name, number>[], name: Name) => rows.reduce((sum, row) => sum + row[name], 0);
