@@ -391,10 +391,9 @@ export class Model extends People {
   }
 
   /** Says which rule a call breaks if it leaves now; null if it breaks none. @param isOverdue whether it should have left long ago */
-  #findBroken(call: Call, isOverdue = false): string | null {
-    const { campaign, body } = call;
+  #findBroken({ campaign, body }: Call, isOverdue = false): string | null {
     if (this.#isStopped(campaign)) return 'dialing is stopped';
-    const broken = this.#findObjection(call) ?? this.#findBrokenPace(campaign, isOverdue);
+    const broken = this.#findObjection({ campaign, body }) ?? this.#findBrokenPace(campaign, isOverdue);
     if (broken !== null) return broken;
     const limited = this.pathOf(campaign).find(({ contactLimits }) => contactLimits);
     if (!limited?.contactLimits) return null;
@@ -409,7 +408,7 @@ export class Model extends People {
     return since(minutesBetween * minute) > 0 ? `its number was called less than ${minutesBetween} minutes ago` : null;
   }
 
-  #findObjection({ campaign, body }: Call): string | null {
+  #findObjection({ campaign, body }: Pick<Call, 'campaign' | 'body'>): string | null {
     if (!this.#mayCall(campaign, body.phone)) return "its number can't be called";
     return this.#opens(campaign, body.zone, this.now) > this.now ? 'calling hours have ended' : null;
   }

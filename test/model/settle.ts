@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { wakeDialers } from './faults.ts';
 import type { Model } from './model.ts';
 import type { World } from './world.ts';
@@ -39,10 +40,12 @@ export async function settle(world: World, models: readonly Model[], mayLoseCall
     // Under a pace, the cores may still choose another call, so the next command must wait.
     if (found && (!(mayLoseCalls || found.isRationing) || now - quietSince >= quiet)) return found;
     if (now > deadline) throw new Error([...new Set(differences)].join('\nor '));
-    if (round % 8 !== 7) continue;
-    wakeDialers();
-    // While dialing is stopped, only this lapses calls.
-    world.sweepEachMinute();
+    if (quietSince < now) await pause(quiet / 2);
+    else if (quietSince === now || round % 8 === 7) {
+      wakeDialers();
+      // While dialing is stopped, only this lapses calls.
+      world.sweepEachMinute();
+    }
   }
 }
 

@@ -13,9 +13,8 @@ const startOfTime = Date.parse('2021-12-01T12:00:00Z');
 type Options = {
   kind: WalkKind;
   seed: number;
-  /** How many commands to run. */
   commands: number;
-  /** The only ones of these commands to run, by their numbers, as a failed walk prints them. */
+  /** The numbers of the only commands to run, as a failed walk prints them. */
   only?: readonly number[] | undefined;
   /** Is called with what each command did. */
   trace?: ((line: string) => void) | undefined;
