@@ -202,8 +202,8 @@ describeAttacks(
   { name: 'kills', title: "repeated kills and a provider that doesn't deduplicate", quickOn: 'postgres', run: killed(false) },
   { name: 'kills-deduplicated', title: 'repeated kills and a provider that deduplicates', quickOn: null, run: killed(true) },
   { name: 'races', title: 'cancels racing with two dialers', quickOn: 'postgres', run: races },
+  { name: 'stopped', title: 'a dialer stopped for longer than its lease', quickOn: 'postgres', run: stopped },
   // Tests of storage and of the dialer cover these rules.
-  { name: 'stopped', title: 'a dialer stopped for longer than its lease', quickOn: null, run: stopped },
   { name: 'flood', title: 'one account flooding the queue that others use', quickOn: null, run: flood },
   { name: 'hostile', title: 'a hostile provider', quickOn: null, run: hostile },
 );

@@ -160,7 +160,6 @@ const stops: Attack['run'] = async (trial) => {
 };
 
 describeAttacks(
-  // `test/storage/pace.test.ts` covers these rules.
-  { name: 'paced', title: 'a pace and a number of live calls on two cores, one of which is killed', quickOn: null, run: paced },
+  { name: 'paced', title: 'a pace and a number of live calls on two cores, one of which is killed', quickOn: 'postgres', run: paced },
   { name: 'stops', title: 'dialing stopped and resumed on two cores that are killed', quickOn: 'postgres', run: stops },
 );
