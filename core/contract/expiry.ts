@@ -5,7 +5,7 @@ import { limits } from './limits.ts';
 /** The expiry that a key's creator chose. The core computes the exact time from it. */
 export const expirationSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('none') }),
-  z.strictObject({ kind: z.literal('years'), years: z.union([z.literal(1), z.literal(2), z.literal(3), z.literal(4), z.literal(5)]) }),
+  z.strictObject({ kind: z.literal('years'), years: z.literal([1, 2, 3, 4, 5], { error: 'Must be a whole number from 1 to 5.' }) }),
   z.strictObject({ kind: z.literal('custom'), date: z.iso.date({ error: 'Must be a date in the format YYYY-MM-DD.' }) }),
 ]);
 export type Expiration = z.infer<typeof expirationSchema>;

@@ -12,6 +12,7 @@ export function validate<Schema extends z.ZodType>(schema: Schema, input: unknow
 const kinds: Readonly<Record<string, string>> = {
   string: 'a string',
   number: 'a number',
+  int: 'a whole number',
   boolean: 'true or false',
   array: 'an array',
   object: 'an object',

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { z } from 'zod';
 import { placeCallSchema } from '#contract/calls/calls.ts';
+import { expirationSchema } from '#contract/expiry.ts';
 import { problemCode, problemType } from '#contract/problems.ts';
 import { pathTo, type Route } from '#contract/route.ts';
 import { routes } from '#contract/routes.ts';
@@ -45,7 +46,7 @@ describe('validating input', () => {
   });
 
   it('says what each parameter of every route must be, never in the words of the library', () => {
-    const values = ['x'.repeat(5_000), '\uD800', '\0', ['a', 'b'], 1e9, -1, { a: 1 }, null];
+    const values = ['x'.repeat(5_000), '\uD800', '\0', ['a', 'b'], 1e9, -1, 0.5, { a: 1 }, null];
     const shapes = Object.values<Route>(routes).flatMap(({ query, body }) =>
       [query, body]
         .flatMap((each) => (each instanceof z.ZodOptional ? [each.unwrap()] : [each]))
@@ -58,6 +59,14 @@ describe('validating input', () => {
           const messages = validated.ok ? [] : validated.errors.map(({ message }) => message);
           expect(messages.filter((message) => /^(?:Too|Invalid)\b|[<>=]\d/.test(message))).to.deep.equal([]);
         }
+  });
+
+  it('says which numbers of years an expiration can have', () => {
+    for (const years of [0, 6, 0.5, '1', null])
+      expect(validate(expirationSchema, { kind: 'years', years })).to.deep.equal({
+        ok: false,
+        errors: [{ path: 'years', message: 'Must be a whole number from 1 to 5.' }],
+      });
   });
 
   it('names each unknown field, shortening long names', () => {
