@@ -4,7 +4,7 @@ import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { required } from '../../core/storage/engine/database.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
-import { cancelQueued, isAt, stopCalls } from '../../core/storage/queue/queue.ts';
+import { cancelQueued, endUndialed, isAt } from '../../core/storage/queue/queue.ts';
 import { claimedCall } from '../support/claimed-call.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { type DirectAccess, openDirect } from '../support/tenants.ts';
@@ -79,7 +79,7 @@ describe('a call in the database', () => {
       else if ((event === 'not-taken' || event === 'answer-lost') && (to === 'retry' || to === 'doubt'))
         await dialing.settle(claimed(from), { event, to, at: now, dueAt: now });
       else if (event === 'block')
-        await database.write.transaction((trx) => stopCalls(database, trx, [['g', from]], now, { state: 'blocked', detail: 'Blocked.' }));
+        await database.write.transaction((trx) => endUndialed(database, trx, [['g', from]], now, { state: 'blocked', detail: 'Blocked.' }));
       else if (event !== 'not-taken' && event !== 'answer-lost' && (to === 'failed' || to === 'unknown'))
         await dialing.settle(claimed(from), { event, to, ...ending });
     }

@@ -1,5 +1,6 @@
 import type { TenancyKind } from '#contract/console/common.ts';
 import type { Operator, OwningScope, Viewer } from '../model.ts';
+import { Problem } from '../problem.ts';
 
 type Account = { kind: 'account'; accountId: string };
 type Partner = { kind: 'partner'; partnerId: string };
@@ -129,4 +130,9 @@ export function scopeFor(viewer: Viewer | Operator): TenancyScope {
 /** Whether the viewer can see other users' keys. If not, the list doesn't show creators' names. */
 export function seesOthersKeys(visibility: KeyVisibility): boolean {
   return visibility.kind !== 'own' && visibility.kind !== 'nothing';
+}
+
+/** Account users can read rules and add numbers, but not change anything else. @throws Problem `forbidden` */
+export function requireAdministrator({ userType }: Viewer | Operator, action: string): void {
+  if (userType === 'account') throw new Problem('forbidden', `Only partner users and service staff can ${action}.`);
 }

@@ -10,7 +10,7 @@ export const maxDaysAhead = 31;
  * Finds when someone who may be in any of the zones can be called.
  *
  * @param input.rules from {@link selectRules}
- * @param input.zones from `getCallZones`: the contact's, or else every zone of the number
+ * @param input.zones the contact's, or else every zone of the number (`judgeHours` in judge.ts)
  * @returns 'open' if all zones are open at `from`; otherwise, the next instant at which they are. Null if there's none within 31 days, or
  * no zone
  */

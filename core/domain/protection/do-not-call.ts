@@ -10,7 +10,7 @@ import type { AddedNumbersView, AddNumbers } from '#contract/protection/protecti
 import { counted } from '#contract/text/count.ts';
 import { instantSchema, lineSchema, parseTimestamp, toPhonePrefix } from '#contract/text/text.ts';
 import { auditEvent } from '../audit/audit.ts';
-import { type CampaignAccess, scopeFor } from '../directory/scope.ts';
+import { type CampaignAccess, requireAdministrator, scopeFor } from '../directory/scope.ts';
 import { instant } from '../instant.ts';
 import type { Actor, Caller, OwningScope } from '../model.ts';
 import { idCursors, invalidCursor, type Page, type PhonePosition, phoneCursors, readPage, toId, withTotal } from '../paging.ts';
@@ -103,11 +103,6 @@ export async function liftNumber(ports: Ports, { viewer, actor }: Caller, id: st
   const subject = { kind: 'do-not-call', id, name: reason } as const;
   const owner = (await ports.stores.rules.findScope({ kind: 'all' }, entry.scope.kind, entry.scope.id))?.owner ?? null;
   if (!(await doNotCall.lift(id, auditEvent(ports, actor, 'do-not-call.lifted', subject, owner)))) throw notFound('ID');
-}
-
-/** Account users can read rules and add numbers, but not change anything else. @throws Problem `forbidden` */
-export function requireAdministrator({ userType }: Caller['viewer'], action: string): void {
-  if (userType === 'account') throw new Problem('forbidden', `Only partner users and service staff can ${action}.`);
 }
 
 /** @throws Problem `forbidden` if a staff user hasn't selected a tenancy */

@@ -8,13 +8,13 @@ import type { NumberRules } from '#contract/protection/numbers.ts';
 import type { CheckNumber, CheckReason, OptOutScope, ProtectionScope } from '#contract/protection/protection.ts';
 import { counted } from '#contract/text/count.ts';
 import { auditEvent } from '../audit/audit.ts';
-import { scopeFor } from '../directory/scope.ts';
+import { requireAdministrator, scopeFor } from '../directory/scope.ts';
 import type { Millis } from '../instant.ts';
 import type { Caller, Viewer } from '../model.ts';
 import type { DoNotCallEntry, Ports, RuleScope, ScopeRules } from '../ports.ts';
 import { invalidField, notFound, Problem } from '../problem.ts';
 import { selectRules } from './calling-hours.ts';
-import { requireAccess, requireAdministrator } from './do-not-call.ts';
+import { requireAccess } from './do-not-call.ts';
 import { defaultRules, findNumberObjection, firstAllowed, getCallZones, type Judgement, judge } from './judge.ts';
 import { getCountry, getNumberKind, isCountry, notACountry } from './numbers.ts';
 

@@ -36,6 +36,21 @@ type CallObservers = {
  */
 type Known = { limits: KeyLimits | null; rules: CampaignRules };
 
+/**
+ * A request to place a call, checked by what's known.
+ *
+ * @property day the day that the call counts for, if the key has a daily call limit
+ * @property unlistedVersion a version of the do-not-call lists that doesn't contain the number
+ */
+type Placing = KeyedRequest &
+  Known & {
+    call: NewCall;
+    refusal: Extract<Placement, { kind: 'too-late' | 'not-allowed' }> | null;
+    heldUntil: Millis | null;
+    unlistedVersion: number | null;
+    day: string | null;
+  };
+
 /** The maximum number of times that a request is tried if the row changes between the statement and the lookup. */
 const attempts = 5;
 
@@ -56,7 +71,7 @@ export function callStore(
       let known: Known = { limits: request.key.limits, rules: rules.get(request.campaignId) };
       for (let attempt = 0; attempt < attempts; attempt++) {
         const placing = check(request, call, known);
-        const inserted = await insert(placing);
+        const inserted = await insertIfAllowed(placing);
         if (inserted) {
           keyUse.note(request, 'placed');
           onPlaced();
@@ -128,7 +143,7 @@ export function callStore(
    *
    * @returns null if no call was inserted. Otherwise, `placedToday` is how many calls the key has placed today; null if that's unlimited
    */
-  async function insert(placing: Placing): Promise<{ placedToday: number | null } | null> {
+  async function insertIfAllowed(placing: Placing): Promise<{ placedToday: number | null } | null> {
     const { key, address, limits, refusal, day } = placing;
     if (refusal || !allowsAddress(limits, address) || (day !== null && key.fullOn === day)) return null;
     if (day === null) return (await batchesFor(placing).insert(placing)) ? { placedToday: null } : null;
@@ -224,20 +239,6 @@ function throwResultUnknown(cause: unknown): never {
  * The batches. In each, a request waits for others to share its statement.
  */
 
-/**
- * A request to place a call, checked by what's known.
- *
- * @property day the day that the call counts for, if the key has a daily call limit
- * @property unlistedVersion a version of the do-not-call lists that doesn't contain the number
- */
-type Placing = KeyedRequest &
-  Known & {
-    call: NewCall;
-    refusal: Extract<Placement, { kind: 'too-late' | 'not-allowed' }> | null;
-    heldUntil: Millis | null;
-    unlistedVersion: number | null;
-    day: string | null;
-  };
 /** A request with one of the call's two identifiers. @property phone empty unless the request places a call */
 type Naming = KeyedRequest & { limits: KeyLimits | null; name: string; phone: string };
 
@@ -399,7 +400,7 @@ function countingInserter(lane: Lane) {
   );
   const confirmOne = readBack(lane);
 
-  const insert = (batch: Placing[], beforeCommit: () => void) =>
+  const insertAndCount = (batch: Placing[], beforeCommit: () => void) =>
     lane.write.transaction(async (trx) => {
       beforeCommit();
       const groups = placingGroups(batch);
@@ -428,7 +429,7 @@ function countingInserter(lane: Lane) {
 
   return {
     async run(batch: Placing[], beforeCommit: () => void): Promise<(number | null)[]> {
-      const placed = await insert(batch, beforeCommit);
+      const placed = await insertAndCount(batch, beforeCommit);
       return batch.map(({ call }) => placed.get(call.contactId) ?? null);
     },
     confirm: async (batch: Placing[], placed: (number | null)[]) => {

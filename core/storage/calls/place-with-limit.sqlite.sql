@@ -1,6 +1,7 @@
 -- Places calls of keys that have a daily call limit: like place.sqlite.sql, but only as many as the key has left on its day. Repeats don't
 -- count, so they're excluded before the rest is numbered. `countPlaced` counts the inserted calls in the same transaction. SQLite has
--- only one writer, so no one else counts in between. `placingGroups` in place-and-cancel.ts adds the day to each group.
+-- only one writer, so no one else counts in between; on PostgreSQL, lock-days.postgres.sql keeps others from it. `placingGroups` in
+-- place-and-cancel.ts adds the day to each group.
 INSERT INTO calls (
   campaign_id, account_id, api_key_id, state, contact_id, request_id, phone, name, time_zone, variables,
   not_before, not_after, placed_at, due_at, held_until, response_held_until

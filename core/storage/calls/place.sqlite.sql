@@ -11,7 +11,7 @@
 --     searched.
 --   * The campaign has no call with this request ID, not even one that was placed since then.
 --
--- `placingGroups` and `toGroupRow` in place-and-cancel.ts build the groups, `placingRow` and `callRow` the calls in them.
+-- `placingGroups`, `toGroupRow` and `requestRow` in place-and-cancel.ts build the groups, `placingRow` and `callRow` the calls in them.
 --
 -- Measured: RETURNING would add a tenth to the cost, and nearly always all rows are inserted, so if the number of rows is smaller than the
 -- batch, `findInserted` finds out which were inserted. LIMIT -1 keeps SQLite from merging the subquery into the statement, where it would

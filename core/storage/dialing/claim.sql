@@ -1,9 +1,9 @@
--- Claims due calls, which the transaction has picked, locked and checked against the rules, until the lease ends.
+-- Claims due calls, which the transaction has picked (`pick` in claim.ts), locked and checked against the rules, until the lease ends.
 --
 -- A call that hasn't been dialed is claimed only if its number isn't on a do-not-call list: this respects every entry that was committed before
 -- the statement started. Any other call may already be with the provider. Its hand-off becomes `doubt` (or stays `taken`), it keeps the
 -- provider that has it or may have it, and is_listed says that it must not be handed off again. A call that was cancelled since it was picked
--- is no longer due. A call never has two claims at the same time, because the lease moves due_at. The pairs are a subquery: see stop.sql.
+-- is no longer due. A call never has two claims at the same time, because the lease moves due_at. The pairs are a subquery: see end-undialed.sql.
 -- If the provider has accepted the call, the claim only asks for its outcome, so it isn't counted as an attempt (call-states.ts).
 UPDATE calls SET
   state = 'dialing', attempt = attempt + CASE WHEN handoff = 'taken' AND attempt < {{maxClaim}} THEN {{claimWithoutAttempt}} ELSE 1 END,

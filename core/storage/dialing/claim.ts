@@ -25,6 +25,7 @@ import {
   cancelFound,
   countLive,
   dialingSql,
+  endUndialed,
   holdCalls,
   isAt,
   isListed,
@@ -33,7 +34,6 @@ import {
   lapsesAt,
   type OnStopped,
   queueSql,
-  stopCalls,
   sweepBatchSize,
   toKeyPair,
   unlocked,
@@ -464,7 +464,7 @@ async function moveStopped(
   for (const { objection, key } of refused) {
     const detail = describeObjection(objection);
     const state = toStopReason(objection) === 'number' ? 'blocked' : 'lapsed';
-    const ended = await stopCalls(database, trx, [key], now, { state, detail });
+    const ended = await endUndialed(database, trx, [key], now, { state, detail });
     if (ended > 0) onStopped(toStopReason(objection), ended);
     moved += ended;
   }
@@ -525,7 +525,7 @@ function claimStatement(database: Lane) {
 
 /** Blocks the calls whose numbers are on a list. @returns the number of blocked calls */
 export function blockIfListed(database: Lane, trx: Knex.Transaction, calls: readonly CallKeyPair[], now: Millis): Promise<number> {
-  return stopCalls(database, trx, calls, now, { state: 'blocked', detail: doNotCallDetail, ifListed: true });
+  return endUndialed(database, trx, calls, now, { state: 'blocked', detail: doNotCallDetail, ifListed: true });
 }
 
 /** Stands for a campaign that can't be read, for a call that won't be handed off. */

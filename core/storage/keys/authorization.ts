@@ -2,7 +2,8 @@ import type { KeyLimits } from '../../domain/model.ts';
 import type { Dialect, Row } from '../engine/database.ts';
 
 /**
- * The only code that decides what a key may do, except that `domain/api-keys.ts` compares addresses. It's in SQL, so that the statement
+ * The only code that decides what a key may do, except that `domain/api-keys.ts` compares addresses, and
+ * `calls/place-with-limit` counts the day's calls. `explain` in `calls/place-and-cancel.ts` says which refusal wins. It's in SQL, so that the statement
  * that places or cancels a call checks it: if a key was revoked, or its creator was deleted or moved, before the statement started, this
  * takes effect in every process. No cache is involved.
  *

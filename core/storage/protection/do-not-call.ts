@@ -18,7 +18,18 @@ import { both, oneOf } from '../engine/conditions.ts';
 import { inChunks, inShortTransactions, type Lane, type Lanes, required, requireSeen } from '../engine/database.ts';
 import { emptyLog } from '../engine/sqlite/sqlite.ts';
 import type { DoNotCallRow, DoNotCallSweepRow } from '../engine/tables.ts';
-import { callKey, isAt, isListed, isOwnedBy, isUndialed, selectAmong, stopCalls, toKeyPair, unlocked, walkQueue } from '../queue/queue.ts';
+import {
+  callKey,
+  endUndialed,
+  isAt,
+  isListed,
+  isOwnedBy,
+  isUndialed,
+  selectAmong,
+  toKeyPair,
+  unlocked,
+  walkQueue,
+} from '../queue/queue.ts';
 
 const deleteBatchSize = 2_000;
 
@@ -345,7 +356,7 @@ async function blockInAccount(database: Lane, accountId: string, now: Millis, si
     for (const chunk of inChunks(rows.filter(({ flag }) => flag))) {
       blocked += await database.write.transaction(async (trx) => {
         const free = await unlocked(trx, selectAmong(trx, chunk.map(toKeyPair))).select(callKey);
-        return stopCalls(database, trx, free.map(toKeyPair), now, { state: 'blocked', detail: doNotCallDetail, ifListed: true });
+        return endUndialed(database, trx, free.map(toKeyPair), now, { state: 'blocked', detail: doNotCallDetail, ifListed: true });
       });
     }
   }

@@ -296,7 +296,7 @@ const statementsOf = perLane((database) => {
       wait: prepare('cancel-queued', 'end', { lock }),
     },
     lapse: prepare<Pick<CallRow, 'detail'>>('lapse', 'end', { detail: lapseDetailSql('not_after') }),
-    stop: prepare('stop', 'end', { isListed: isListed('r.now') }),
+    endUndialed: prepare('end-undialed', 'end', { isListed: isListed('r.now') }),
     hold: prepare('hold', 'write'),
   };
 });
@@ -341,15 +341,15 @@ export function selectAmong(on: Knex, calls: readonly CallKeyPair[]): Knex.Query
   return on('calls').whereIn(callKey, on.from(pairs).select(callKey));
 }
 
-/** See stop.sql. */
-export async function stopCalls(
+/** See end-undialed.sql. */
+export async function endUndialed(
   database: Lane,
   trx: Knex.Transaction,
   calls: readonly CallKeyPair[],
   now: Millis,
   { state, detail, ifListed = false }: { state: 'blocked' | 'lapsed'; detail: string; ifListed?: boolean },
 ): Promise<number> {
-  return (await statementsOf(database).stop([calls, state, now, detail, ifListed ? 1 : 0], undefined, trx)).changed;
+  return (await statementsOf(database).endUndialed([calls, state, now, detail, ifListed ? 1 : 0], undefined, trx)).changed;
 }
 
 /** See hold.sql. */

@@ -19,6 +19,7 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Open
   if (ifMissing === 'make') makeFile(filename);
   else requireFile(filename);
   const connection = { filename, guard: fileGuard(filename) };
+  // An error mustn't contain parameters, such as phone numbers, because it may be logged.
   const options = { useNullAsDefault: true, log: quiet, compileSqlOnError: false };
   const pools = new Map<string, [Knex]>();
   const open = (client: typeof SqliteClient, connections: number) =>
