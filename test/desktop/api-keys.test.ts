@@ -143,7 +143,7 @@ describeBrowser('the console, for API keys', () => {
       await harness.page.keyboard.press('Space');
     };
     const size = harness.page.getByLabel('Rows');
-    expect(await size.getByRole('option').allInnerTexts()).to.deep.equal(['10', '20', '50']);
+    await eventually(async () => expect(await size.getByRole('option').allInnerTexts()).to.deep.equal(['10', '20', '50']));
     await size.selectOption('10');
     await pick('Key 11');
     await button('Next page').click();
