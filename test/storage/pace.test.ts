@@ -151,6 +151,18 @@ describe('a claim', () => {
       expect(await claim(now + 7_000, 10, { perSecond: null, liveCalls: 5 })).to.deep.equal([]);
     });
 
+    it('lets the next call leave as soon as one has ended, even if calls leave late', async () => {
+      await add(names(2));
+      await setPace(direct.ports, operator, account(), { perSecond: 1, liveCalls: 1 });
+      const [first] = await claim(now);
+      const later = now + 5_000;
+      clock.set(new Date(later).toISOString());
+      const claimLate = () => store.claim(9, 'webhook', instant(later), instant(later + 30_000), null, 200);
+      expect(await claimLate()).to.deep.equal([]);
+      if (first) await end(first, later);
+      expect(await claimLate()).to.have.length(1);
+    });
+
     for (const [scope, set] of [
       ['the server', null],
       ['a campaign', campaign],

@@ -105,14 +105,17 @@ export async function keepPace<Call extends PacedCall>(
   { now, at, hasJumped, lead, lateness }: PaceTime & { lateness: number },
   countLive: (pace: ScopePace, max: number) => Promise<number>,
 ) {
-  const scopes = new Map<string, { pace: ScopePace; interval: number; margin: number; delay: number; next: number; live: number }>();
+  /** @property lastDelay how late the call before `next` may leave: the next claim's calls leave later by as much */
+  type Scope = { pace: ScopePace; interval: number; margin: number; delay: number; next: number; lastDelay: number; live: number };
+  const scopes = new Map<string, Scope>();
   for (const pace of calls.flatMap(({ paces }) => paces)) {
     if (scopes.has(pace.scopeId)) continue;
     const gaps = pace.perSecond === null ? { interval: 0, margin: 0, delay: 0 } : toGaps(pace.perSecond, lateness);
     const known = rows.get(pace.scopeId)?.next_at ?? 0;
     const isUnclear = (hasJumped && known > 0) || known > now + latestNext(gaps.interval);
     const live = pace.liveCalls === null ? 0 : await countLive(pace, pace.liveCalls);
-    scopes.set(pace.scopeId, { pace, ...gaps, next: isUnclear ? now + gaps.interval + gaps.delay : known, live });
+    const next = isUnclear ? now + gaps.interval + gaps.delay : known;
+    scopes.set(pace.scopeId, { pace, ...gaps, next, lastDelay: gaps.delay - gaps.margin, live });
   }
   const open: { call: Call; leaves: DepartureTime | null }[] = [];
   const over: { call: Call; pace: ScopePace; inMs: number }[] = [];
@@ -123,7 +126,7 @@ export async function keepPace<Call extends PacedCall>(
     const late = own.find((scope) => scope.next > now + lead + claimAhead);
     const blocking = full ?? late;
     if (blocking) {
-      if (full) full.next = Math.max(full.next, now + fullFor);
+      if (full && full.next < now + fullFor) Object.assign(full, { next: now + fullFor, lastDelay: 0 });
       over.push({ call, pace: blocking.pace, inMs: Math.max(0, blocking.next - now) });
       continue;
     }
@@ -139,10 +142,10 @@ export async function keepPace<Call extends PacedCall>(
     over,
     /** Records when the next call of each scope may leave. */
     async save(trx: Knex.Transaction): Promise<void> {
-      for (const [scopeId, { next, delay, margin }] of scopes) {
+      for (const [scopeId, { next, lastDelay }] of scopes) {
         const before = rows.get(scopeId)?.next_at;
         if (next === before) continue;
-        const next_at = instant(Math.ceil(next + delay - margin));
+        const next_at = instant(Math.ceil(next + lastDelay));
         await trx('dialing_paces').where({ scope_id: scopeId }).update({ next_at });
       }
     },
