@@ -274,7 +274,7 @@ export function apiKeyStore({ console: database, lists, background }: Lanes): Ap
         const next = ids.at(-1);
         if (next === undefined) return cancelled;
         cancelled += Number(await cancelQueued(background, 'marked', at, { signal }));
-        await unmark(background, 'marked', ids, at);
+        await unmark(background, 'marked', ids);
         last = next;
       }
     },
@@ -381,7 +381,7 @@ export async function cancelCallsOfKeys(
   if (ids?.length === 0 || cancelQueuedCalls === false || cancelQueuedCalls === 'later') return;
   try {
     const cancelled = await cancelQueued(database, keys, at, { isSoon: cancelQueuedCalls === 'soon' });
-    if (cancelled !== false && ids) await unmark(database, keys, ids, at);
+    if (cancelled !== false && ids) await unmark(database, keys, ids);
   } catch (cause) {
     throw new CallsNotCancelled('unavailable', notCancelled, { cause, retryAfter: 60 });
   }
@@ -393,8 +393,8 @@ const notCancelled =
 const unmarkBatchSize = 10_000;
 
 /** Removes the marks, except of keys with calls that are being handed off, because the dialer checks the mark. */
-async function unmark(database: Lane, keys: KeysWithCalls, ids: readonly string[], at: Millis): Promise<void> {
-  const handingOff = await keysHandingOff(database, keys, at);
+async function unmark(database: Lane, keys: KeysWithCalls, ids: readonly string[]): Promise<void> {
+  const handingOff = await keysHandingOff(database, keys);
   const done = ids.filter((id) => !handingOff.has(id));
   for (const chunk of inChunks(done)) await database.write('revoked_api_keys').whereIn('id', chunk).update({ cancelling_since: null });
 }

@@ -149,13 +149,16 @@ export async function countLive(
   return Number(row?.live ?? 0);
 }
 
-/** Returns which of these keys have calls that a dialer is handing off. If the provider refuses one, it can still be cancelled. */
-export async function keysHandingOff(database: Lane, keys: KeysWithCalls, now: Millis): Promise<Set<string>> {
+/**
+ * Returns which of these keys have calls that a dialer is handing off, even if its lease is over. If the provider refuses one, it can still be
+ * cancelled.
+ */
+export async function keysHandingOff(database: Lane, keys: KeysWithCalls): Promise<Set<string>> {
   const { sql, values } = isAmong(keys);
   const rows = await queryCalls<{ api_key_id: string }>(
     database,
-    `SELECT DISTINCT api_key_id FROM ${queueSql(database)} WHERE due_at IS NOT NULL AND due_at > ? AND ${sql} AND ${isAt('open')}`,
-    [now, ...values],
+    `SELECT DISTINCT api_key_id FROM ${queueSql(database)} WHERE due_at IS NOT NULL AND ${sql} AND ${isAt('open')}`,
+    values,
   );
   return new Set(rows.map((row) => row.api_key_id));
 }
