@@ -491,7 +491,9 @@ export class Model extends People {
     const isStep = this.now - now > skew;
     if (this.isClockTrusted) this.latest = this.now;
     this.now = now;
-    for (const { id, leftAt } of this.directory.values()) if (leftAt > now) this.directory.change(id, { leftAt: now });
+    // No one knows anymore when the last call left, or was looked at because too many were live, so the next one may wait for a turn.
+    for (const { id, leftAt, pace } of this.directory.values())
+      this.directory.change(id, { leftAt: Math.min(leftAt, now), pace: pace && { ...pace, since: now } });
     this.isClockTrusted = true;
     if (isStep) this.#recover(true);
   }
