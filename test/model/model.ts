@@ -414,12 +414,15 @@ export class Model extends People {
   }
 
   #findBrokenPace(campaign: Id, isOverdue: boolean): string | null {
-    for (const { id, name, pace, leftAt } of this.pathOf(campaign)) {
+    for (const { id, name, pace, leftAt, leftBefore } of this.pathOf(campaign)) {
       const live = [...this.calls.values()].filter((call) => isLive(call) && this.isWithin(call.campaign, id)).length;
       if (live >= (pace?.liveCalls ?? Number.POSITIVE_INFINITY)) return `${name} has ${live} live calls`;
       const interval = second / (pace?.perSecond ?? Number.POSITIVE_INFINITY);
       const from = isOverdue ? Math.max(leftAt, pace?.since ?? 0) + 3 * interval + 2 * second : leftAt + interval - ahead;
       if (interval > 0 && this.now < from) return `the last call of ${name} left at ${new Date(leftAt).toISOString()}`;
+      // When the clock shows that time again, a core that hasn't looked since then waits for the turn after it.
+      const isUnclear = leftBefore.some((at) => Math.abs(this.now - at) < 3 * interval + 15 * second);
+      if (interval > 0 && isOverdue && isUnclear) return `the clock of ${name} has been set back`;
     }
     return null;
   }
@@ -488,12 +491,15 @@ export class Model extends People {
 
   setBack(now: number): void {
     // A step of up to `skew` doesn't count, because the clocks of cores may differ by as much.
-    const isStep = this.now - now > skew;
+    const before = this.now;
+    const isStep = before - now > skew;
     if (this.isClockTrusted) this.latest = this.now;
     this.now = now;
     // No one knows anymore when the last call left, or was looked at because too many were live, so the next one may wait for a turn.
-    for (const { id, leftAt, pace } of this.directory.values())
-      this.directory.change(id, { leftAt: Math.min(leftAt, now), pace: pace && { ...pace, since: now } });
+    for (const { id, leftAt, leftBefore, pace } of this.directory.values()) {
+      const then = { leftBefore: [...leftBefore, leftAt, before], pace: pace && { ...pace, since: now } };
+      this.directory.change(id, { leftAt: Math.min(leftAt, now), ...then });
+    }
     this.isClockTrusted = true;
     if (isStep) this.#recover(true);
   }

@@ -35,6 +35,8 @@ export type Node = Readonly<{
   contactLimits: ContactLimits | null;
   /** When the last call left that counts for the pace. */
   leftAt: number;
+  /** The same, by clocks that have been set back since then. */
+  leftBefore: readonly number[];
 }>;
 /**
  * Dialing is stopped for a partner, account or campaign, or for the server.
@@ -282,7 +284,7 @@ export abstract class People {
   }
 }
 
-const unrationed = { pace: null, contactLimits: null, leftAt: 0 };
+const unrationed = { pace: null, contactLimits: null, leftAt: 0, leftBefore: [] };
 
 export function readId({ json }: Answer, name: string): Id {
   const created = json[name];
