@@ -21,6 +21,8 @@ describeBrowser("the console's lines about what happened", () => {
     // The search of the screen before it has the same name.
     await heading('Activity').waitFor();
     await page.getByRole('searchbox', { name: 'Search' }).fill('practice');
+    // Until the search is done, the rows are where others will be.
+    await row(/Deleted the user/).waitFor({ state: 'detached' });
     await row(/Revoked the API key/).click();
     await panel().getByText('Its user Tom Teammate was deleted').waitFor();
     await panel()
