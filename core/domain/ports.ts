@@ -312,7 +312,7 @@ export type CallDetails = {
 /** Counts calls placed in the quarter-hour that begins at `quarterAt`. */
 export type CallCount = { quarterAt: Millis; state: CallState; answeredBy: AnsweredBy | null; calls: number };
 
-/** The oldest call of a stretch (see `CallListStore.list`), after which the next stretch begins; null if there are no older calls. */
+/** The last call of a stretch (see `CallListStore.list`). The next stretch begins after it. Null if there are no older calls. */
 export type StretchEnd = { contactId: string; placedAt: Millis } | null;
 
 export type CallListStore = {

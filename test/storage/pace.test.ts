@@ -9,7 +9,7 @@ import type { ClaimedCall, DialingStore } from '../../core/domain/ports.ts';
 import type { Problem } from '../../core/domain/problem.ts';
 import { checkNumber, setContactLimits, setHours, setPace } from '../../core/domain/protection/rules.ts';
 import { dialingStore } from '../../core/storage/dialing/dialing.ts';
-import { keepPace, paceClock } from '../../core/storage/dialing/pace.ts';
+import { keepPace, lockScopes, paceClock } from '../../core/storage/dialing/pace.ts';
 import { cancelFound, soon } from '../../core/storage/queue/queue.ts';
 import { fakeClock } from '../support/clock.ts';
 import { onEachDatabase } from '../support/databases.ts';
@@ -287,6 +287,20 @@ describe('a claim', () => {
           async () => 0,
         );
       expect([(await keep(false)).open.length, (await keep(true)).over[0]?.inMs]).to.deep.equal([1, 1_050]);
+    });
+
+    it('leaves more time after a late call, even if another one has just had to wait because too many were live', async () => {
+      const pace = { scopeId: 'a', accountId: 'a', campaignId: null, perSecond: 1, liveCalls: 1 };
+      const { write } = direct.storage.database;
+      await write.transaction(async (trx) => {
+        const rows = await lockScopes(trx, direct.storage.database, ['a']);
+        const calls = [false, true].map((isLive) => ({ paces: [pace], isLive }));
+        const at = { now, at: 0, hasJumped: false, lead: 20, lateness: 200 };
+        await (await keepPace(calls, 9, rows, at, async () => 1)).save(trx);
+      });
+      // The live call leaves when the waiting one is looked at again. Then, a second, a twentieth of it, and how late a call may leave.
+      const [row] = await direct.storage.database.read('dialing_paces').where({ scope_id: 'a' });
+      expect(Number(row?.next_at) - now).to.equal(250 + 1_050 + 200);
     });
 
     it('forgets a moment that a clock recorded which was ahead', async () => {

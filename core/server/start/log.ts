@@ -3,9 +3,8 @@ import { redactKeyValues } from '#contract/key-value.ts';
 import type { LogLevel } from './config.ts';
 
 /**
- * Creates a log of JSON lines. Each line has the fields that its code names, never a whole
- * request. Errors are logged without the parameters of statements (`compileSqlOnError`). As a last defense, what looks like a key value is
- * redacted.
+ * Creates a log of JSON lines. Each line has only fields that the code names, never a whole request. Errors are logged without the
+ * parameters of statements (`compileSqlOnError`). As a last defense, what looks like a key value is redacted.
  */
 export function createLog(level: LogLevel, destination?: DestinationStream): Logger {
   const options: pino.LoggerOptions = {

@@ -1,11 +1,10 @@
 import type { ContactCall, ContactStore } from '../../domain/ports.ts';
 import { recordAudit } from '../audit/audit.ts';
-import { storedCall } from '../dialing/claim.ts';
 import { groupByLane, inCallLanes } from '../engine/call-lanes.ts';
 import { inChunks, type Lane } from '../engine/database.ts';
 import { emptyLog } from '../engine/sqlite/sqlite.ts';
 import type { CallRow } from '../engine/tables.ts';
-import { type CallKeyPair, cancelFound, selectAmong } from '../queue/queue.ts';
+import { type CallKeyPair, cancelFound, selectAmong, storedCall } from '../queue/queue.ts';
 import { erasedColumns } from './retention.ts';
 
 /** How many calls one statement reads. There's no index by phone number, and reading millions would take longer than a statement may. */

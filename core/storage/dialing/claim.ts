@@ -4,16 +4,7 @@ import type { HeldFor, Pace } from '#contract/protection/dialing.ts';
 import { claimWithoutAttempt, maxClaim } from '../../domain/calls/call-states.ts';
 import { dialingLimits, latestDialing } from '../../domain/calls/dialing.ts';
 import { instant, type Millis, oneHour, plus } from '../../domain/instant.ts';
-import type {
-  CallCampaign,
-  CampaignRules,
-  ClaimedCall,
-  Clock,
-  DepartureTime,
-  Objection,
-  ScopePace,
-  StoredCall,
-} from '../../domain/ports.ts';
+import type { CallCampaign, CampaignRules, ClaimedCall, Clock, DepartureTime, Objection, ScopePace } from '../../domain/ports.ts';
 import { describeObjection, doNotCallDetail, firstAllowed, judge, toStopReason } from '../../domain/protection/judge.ts';
 import { callLanes } from '../engine/call-lanes.ts';
 import { type Lane, readSql, required, type Value } from '../engine/database.ts';
@@ -34,6 +25,8 @@ import {
   lapsesAt,
   type OnStopped,
   queueSql,
+  type StoredColumn,
+  storedCall,
   sweepBatchSize,
   toKeyPair,
   unlocked,
@@ -471,9 +464,6 @@ async function moveStopped(
   return moved;
 }
 
-type StoredColumn =
-  | ('contact_id' | 'request_id' | 'campaign_id' | 'phone' | 'name')
-  | ('time_zone' | 'variables' | 'placed_at' | 'not_before' | 'not_after');
 /** The columns that claim.sql returns. */
 type ClaimedRow = Pick<CallRow, StoredColumn | 'attempt' | 'handoff' | 'first_attempt_at' | 'provider'> & { is_listed: Value | boolean };
 
@@ -532,22 +522,6 @@ export function blockIfListed(database: Lane, trx: Knex.Transaction, calls: read
 function nameless(id: string): CallCampaign {
   const none = { id: '', name: '' };
   return { id, name: '', settings: {}, account: none, partner: none };
-}
-
-/** Returns what a request has stored, and nothing has changed since. */
-export function storedCall(row: Pick<CallRow, StoredColumn>): StoredCall {
-  return {
-    contactId: row.contact_id,
-    requestId: row.request_id,
-    campaignId: row.campaign_id,
-    phone: required(row.phone, 'phone'),
-    name: row.name,
-    timeZone: row.time_zone,
-    variables: Object.fromEntries(JSON.parse(row.variables ?? '[]')),
-    placedAt: row.placed_at,
-    notBefore: row.not_before,
-    notAfter: row.not_after,
-  };
 }
 
 /** The columns of the queue's index after the account. */

@@ -134,7 +134,10 @@ export async function keepPace<Call extends PacedCall>(
     const leavesAt = Math.max(now + lead, ...paced.map((scope) => scope.next));
     const delay = Math.min(...paced.map((scope) => scope.delay));
     open.push({ call, leaves: paced.length === 0 ? null : { at: at + leavesAt - now, by: at + leavesAt - now + delay } });
-    for (const scope of paced) scope.next = leavesAt + scope.interval + scope.margin;
+    for (const scope of paced) {
+      scope.next = leavesAt + scope.interval + scope.margin;
+      scope.lastDelay = scope.delay - scope.margin;
+    }
     for (const scope of own) if (!call.isLive) scope.live++;
   }
   return {

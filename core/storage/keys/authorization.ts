@@ -2,10 +2,10 @@ import type { KeyLimits } from '../../domain/model.ts';
 import type { Dialect, Row } from '../engine/database.ts';
 
 /**
- * The only code that decides what a key may do, except that `domain/api-keys.ts` compares addresses, and
- * `calls/place-with-limit` counts the day's calls. `explain` in `calls/place-and-cancel.ts` says which refusal wins. It's in SQL, so that the statement
- * that places or cancels a call checks it: if a key was revoked, or its creator was deleted or moved, before the statement started, this
- * takes effect in every process. No cache is involved.
+ * The only code that decides what a key may do, except that `domain/api-keys.ts` compares addresses, and `calls/place-with-limit` counts the
+ * day's calls. `explain` in `calls/place-and-cancel.ts` says which refusal wins. It's in SQL, so that the statement that places or cancels a
+ * call checks it: if a key was revoked, or its creator was deleted or moved, before the statement started, this takes effect in every
+ * process. No cache is involved.
  *
  * `r` is a request or group of the batch (`digest`, `campaign_id`, `at`, `limits_version`), `k` its key, `u` the key's creator as they are
  * now, `c` the campaign, and `a` the campaign's account. `at` is the time at which this process's domain handles the request, by its own

@@ -15,13 +15,13 @@ import { dialingLimits } from '../../domain/calls/dialing.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
 import { type Millis, oneDay } from '../../domain/instant.ts';
 import type { OwningScope } from '../../domain/model.ts';
-import type { StopReason } from '../../domain/ports.ts';
+import type { StopReason, StoredCall } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { maxDaysAhead } from '../../domain/protection/calling-hours.ts';
 import { contactLimitDetail, pacedDetail, stoppedDetail } from '../../domain/protection/judge.ts';
 import { countCalls, queryCalls, sumOfCalls } from '../engine/call-lanes.ts';
 import { always, both, type Condition, either, equal, oneOf } from '../engine/conditions.ts';
-import { getDialect, inChunks, type Lane, type Mode, pause, perLane, readSql, type Value } from '../engine/database.ts';
+import { getDialect, inChunks, type Lane, type Mode, pause, perLane, readSql, required, type Value } from '../engine/database.ts';
 import { endCalls } from '../engine/ended-calls.ts';
 import type { CallRow } from '../engine/tables.ts';
 
@@ -49,6 +49,26 @@ function stageAfterSql(event: Exclude<CallEvent, 'outcome'>): string {
 
 /** The table's primary key. The index by contact alone contains only calls that were handed off. */
 export const callKey: readonly ['campaign_id', 'contact_id'] = ['campaign_id', 'contact_id'];
+
+export type StoredColumn =
+  | ('contact_id' | 'request_id' | 'campaign_id' | 'phone' | 'name')
+  | ('time_zone' | 'variables' | 'placed_at' | 'not_before' | 'not_after');
+
+/** Returns what a request has stored, and nothing has changed since. */
+export function storedCall(row: Pick<CallRow, StoredColumn>): StoredCall {
+  return {
+    contactId: row.contact_id,
+    requestId: row.request_id,
+    campaignId: row.campaign_id,
+    phone: required(row.phone, 'phone'),
+    name: row.name,
+    timeZone: row.time_zone,
+    variables: Object.fromEntries(JSON.parse(row.variables ?? '[]')),
+    placedAt: row.placed_at,
+    notBefore: row.not_before,
+    notAfter: row.not_after,
+  };
+}
 
 /** SQL: the number of a row of `calls` is on a do-not-call list. @param at the SQL of the time */
 export function isListed(at: string): string {
