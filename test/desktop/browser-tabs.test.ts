@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Dialog } from 'playwright-core';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { resetPassword } from '../../core/domain/directory/users.ts';
-import { browserForEach, describeBrowser, readHeap } from '../support/browser.ts';
+import { browserForEach, describeBrowser, readHeap, untilSessionIsReadAgain } from '../support/browser.ts';
 import { showOneTimePasswords } from '../support/console-harness.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { eventually } from '../support/until.ts';
@@ -180,7 +180,7 @@ describeBrowser('the console in a browser', () => {
       await browser.page.clock.install();
       await open();
       await browser.useSession('partner');
-      await browser.page.clock.fastForward(60_000);
+      await untilSessionIsReadAgain(browser.page);
       await isShown('Pat Partner');
     });
 
@@ -189,9 +189,8 @@ describeBrowser('the console in a browser', () => {
       await open();
       const keyValue = await createKey();
       await browser.useSession('partner');
-      const polled = browser.page.waitForResponse('**/console/session');
-      await browser.page.clock.fastForward(60_000);
-      await (await polled).finished();
+      const read = await untilSessionIsReadAgain(browser.page);
+      await (await read.response())?.finished();
       await browser.page.evaluate(`callkey.request('listActivityFacets', {})`);
       await eventually(async () => expect(await browser.page.getByLabel('Key value').inputValue()).to.equal(keyValue));
       await button("I've Saved It").click();

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { browserForEach, describeBrowser } from '../support/browser.ts';
+import { browserForEach, describeBrowser, untilSessionIsReadAgain } from '../support/browser.ts';
 import { fillInKey } from '../support/console-harness.ts';
 import { createKeyOn, revokeKeyElsewhere } from '../support/sample-data.ts';
 import { placeCall } from '../support/tenants.ts';
@@ -147,10 +147,8 @@ describeBrowser('the console in daily work', () => {
       const response = await route.fetch({ headers });
       await route.fulfill({ response, json: { ...(await response.json()), secondFactor: true } });
     });
-    const read = browser.page.waitForResponse('**/console/session');
-    // The page reads the session again every minute.
-    await browser.page.clock.fastForward(60_000);
-    await (await read).finished();
+    const read = await untilSessionIsReadAgain(browser.page);
+    await (await read.response())?.finished();
     await browser.page.keyboard.press('Control+k');
     await dialog('Go to').getByRole('combobox').fill('Change password');
     await browser.page.getByRole('option', { name: 'Change password' }).click();

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { browserForEach, describeBrowser } from '../support/browser.ts';
+import { browserForEach, describeBrowser, untilSessionIsReadAgain } from '../support/browser.ts';
 import { eventually, until } from '../support/until.ts';
 
 const [session, selection] = [/\/console\/session$/, /\/console\/session\/tenancy$/];
@@ -64,8 +64,7 @@ describeBrowser('the console in a browser, if a response about the tenancy arriv
     await browser.page.clock.install();
     await openBlue();
     const held = await hold(session, 'GET');
-    // The page reads the session again every minute.
-    await browser.page.clock.fastForward(60_000);
+    await untilSessionIsReadAgain(browser.page);
     await held.answered;
     await chooseGreen();
     await held.release();

@@ -5,7 +5,15 @@ import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import type { AxeResults } from 'axe-core';
 import { expect } from 'chai';
-import { type Browser, type BrowserContext, type ConsoleMessage, chromium, type ElectronApplication, type Page } from 'playwright-core';
+import {
+  type Browser,
+  type BrowserContext,
+  type ConsoleMessage,
+  chromium,
+  type ElectronApplication,
+  type Page,
+  type Request,
+} from 'playwright-core';
 import type { Clock } from '../../core/domain/ports.ts';
 import type { Command } from '../../desktop/ipc.ts';
 import { rootArgs } from '../../scripts/support/electron-runtime.ts';
@@ -238,6 +246,20 @@ export function browserForAll(fill: (harness: CoreHarness) => Promise<void>) {
       await found.heading(screen).waitFor();
     },
   };
+}
+
+/**
+ * Moves a page's fake clock until it reads the session again. It does so every minute, but a load that the clock jumps over seems to take that
+ * minute, and the page then rests for twenty.
+ */
+export async function untilSessionIsReadAgain(page: Page): Promise<Request> {
+  await page.waitForLoadState('networkidle');
+  for (;;) {
+    const asked = page.waitForRequest('**/console/session', { timeout: 1_000 }).catch(() => null);
+    await page.clock.fastForward(60_000);
+    const request = await asked;
+    if (request) return request;
+  }
 }
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
