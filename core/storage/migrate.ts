@@ -123,7 +123,8 @@ async function readApplied({ kind, query, read }: Lane, on: Knex = read): Promis
   const [row] = await query<{ found: number | boolean }>(
     kind === 'sqlite'
       ? `SELECT count(*) AS found FROM sqlite_master WHERE name = '${migrationsTable}'`
-      : `SELECT to_regclass(quote_ident(current_schema()) || '.${migrationsTable}') IS NOT NULL AS found`,
+      : // Not with to_regclass, which may remember that the table didn't exist before this transaction got the lock.
+        `SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = current_schema() AND tablename = '${migrationsTable}') AS found`,
     [],
     on,
   );

@@ -5,6 +5,7 @@ import { isMigrated, migrate } from '../../core/storage/migrate.ts';
 import { openDatabase } from '../../core/storage/storage.ts';
 import { type DatabaseKind, emptyDatabase, freshDatabase, onEachDatabase, toUnreleased } from '../support/databases.ts';
 import { openDirect } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
 
 describe("a database's schema", () => {
   onEachDatabase((kind) => {
@@ -30,6 +31,23 @@ describe("a database's schema", () => {
         expect((await Promise.all(databases.map((database) => migrate(database)))).flat()).to.deep.equal([]);
       });
     }
+
+    if (kind === 'postgres')
+      it('is found once another process, for which this one has waited, has created it', async () => {
+        const url = await emptyDatabase(kind);
+        const [waiting, other] = [await open(url), await open(url)];
+        let migrated: Promise<string[]> | undefined;
+        await other.write.transaction(async (trx) => {
+          await other.lockMigrations(trx);
+          // Only this table, because the server tells another connection at once of changes to as many as there are.
+          await trx.raw('CREATE TABLE schema_migrations (name text PRIMARY KEY)');
+          await trx.raw("INSERT INTO schema_migrations VALUES ('001-schema')");
+          migrated = migrate(waiting);
+          const asks = "state = 'idle in transaction' AND query LIKE '%pg_try_advisory_xact_lock%' AND datname = current_database()";
+          await until(async () => (await other.query(`SELECT FROM pg_stat_activity WHERE ${asks}`)).length > 0);
+        });
+        expect(await migrated).to.deep.equal([]);
+      });
 
     it('is refused if a newer release has migrated it, or it is older than the last one before the first release', async () => {
       const database = await open(freshDatabase(kind));
