@@ -340,8 +340,12 @@ export type CallListStore = {
   /** @param id of an active or a revoked key */
   seesKey(visibility: KeyVisibility, id: string): Promise<boolean>;
   find(campaignId: string, contactId: string, visibility: KeyVisibility): Promise<CallDetails | null>;
-  /** Adds to calls that contact limits hold when their numbers were last called. */
-  withLastContacts(calls: readonly ListedCall[], now: Millis): Promise<ListedCall[]>;
+  /**
+   * Adds to calls that contact limits hold when their numbers were last called.
+   *
+   * @param ofPartner whether also by the partner's other accounts
+   */
+  withLastContacts(calls: readonly ListedCall[], ofPartner: boolean, now: Millis): Promise<ListedCall[]>;
   summary(campaignId: string, since: Millis): Promise<CallCount[]>;
   /** @param days their first instants, oldest first @param before the end of the last day; null to count later calls on that day */
   summaryOfAll(campaignIds: readonly string[], days: readonly Millis[], before: Millis | null): Promise<CountOfCampaign[]>;

@@ -280,6 +280,28 @@ describe('paces and contact limits', () => {
       expect(await check()).to.not.have.any.keys('limitsFrom', 'lastCalledAt');
     });
 
+    it("don't tell a user of one account when the partner's other accounts called a number, although its limits count their calls", async () => {
+      await dialer.start();
+      const { campaign, partner } = dialer.tenants;
+      const pat = await signIn(dialer.core.url, 'pat@example.com');
+      const limits = { calls: 1, days: 2, minutesBetween: 0 };
+      expect((await send('PUT', `contact-limits?scope=partner&id=${partner.id}`, pat, { limits })).status).to.equal(200);
+      const contact = { phone: somePhone() };
+      const place = async (): Promise<string> => Object((await dialer.place({ contact })).json).contactId;
+      const first = await place();
+      await until(async () => (await dialer.call(first))['dialed_at'] !== null);
+      const held = await place();
+      await until(async () => (await dialer.call(held))['held_for'] === 'contact-limit');
+      const body = { phone: contact.phone, campaignId: campaign.id };
+      const tell = async (cookie: string) => [
+        Object((await send('GET', 'calls', cookie)).json).calls[0],
+        Object((await send('GET', `campaigns/${campaign.id}/calls/${held}`, cookie)).json).call,
+        (await ask('POST', `${dialer.core.url}/console/numbers/check`, { cookie, body })).json,
+      ];
+      for (const told of await tell(pat)) expect(told).to.have.property('lastCalledAt');
+      for (const told of await tell(dialer.cookie)) expect(told).to.not.have.property('lastCalledAt');
+    });
+
     it('let a webhook get as many calls as the pace of the server allows', async () => {
       const times: number[] = [];
       await dialer.start({ DIALER_PER_SECOND: '20' }, (_, response) => {

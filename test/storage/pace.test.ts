@@ -386,7 +386,7 @@ describe('a claim', () => {
       const { calls } = await callList.list({ kind: 'all' }, noFilter, null, { kind: 'all' }, 10);
       const statements: object[] = [];
       direct.storage.database.lanes.lists.read.on('query', (query) => statements.push(query));
-      const shown = await callList.withLastContacts(calls, instant(now + 1));
+      const shown = await callList.withLastContacts(calls, true, instant(now + 1));
       expect(shown.map(({ heldFor, lastCalledAt }) => [heldFor, lastCalledAt]).sort()).to.deep.equal([
         ...Array(3).fill([null, undefined]),
         ...Array(3).fill(['contact-limit', now]),

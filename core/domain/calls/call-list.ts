@@ -31,7 +31,7 @@ export async function listCalls(ports: Ports, viewer: Viewer, query: CallQuery, 
   await requireKey(ports, viewer, query.filter);
   const found = await findPage(ports, viewer, scope, query, turn);
   const calls = await withExactMatches(ports, viewer, scope, query, found);
-  const page = { ...found, items: await ports.stores.callList.withLastContacts(calls, ports.clock.now()) };
+  const page = { ...found, items: await withLastContacts(ports, viewer, calls) };
   return { ...page, ...(await countTotal(ports, scope, query, page, turn)) };
 }
 
@@ -117,11 +117,14 @@ type FoundPage = Page<ListedCall> & { searchedBackTo: Millis | null; begunAt: Mi
 
 export async function showCall(ports: Ports, viewer: Viewer, campaignId: string, contactId: string): Promise<CallDetails> {
   await requireCampaign(ports, viewer, campaignId);
-  const { callList } = ports.stores;
-  const found = await callList.find(campaignId, contactId, scopeFor(viewer).apiKeys);
+  const found = await ports.stores.callList.find(campaignId, contactId, scopeFor(viewer).apiKeys);
   if (!found) throw new Problem('not-found', "This call doesn't exist in this campaign.");
-  const [call = found.call] = await callList.withLastContacts([found.call], ports.clock.now());
+  const [call = found.call] = await withLastContacts(ports, viewer, [found.call]);
   return { ...found, call };
+}
+
+function withLastContacts({ stores, clock }: Ports, viewer: Viewer, calls: readonly ListedCall[]): Promise<ListedCall[]> {
+  return stores.callList.withLastContacts(calls, scopeFor(viewer).campaigns.kind !== 'account', clock.now());
 }
 
 type ChartQuery = { days: DayRange; filter: CallFilter };

@@ -238,7 +238,8 @@ export async function checkNumber(ports: Ports, viewer: Viewer, input: CheckNumb
     rules: [...selectRules(rules.hours, phone)],
     rulesFrom: await findRulesScope(ports, campaign, rules.hoursFrom),
     limitsFrom: await findRulesScope(ports, campaign, rules.contactLimits?.scopeId ?? null),
-    lastCalledAt: times[0] ?? null,
+    // A partner's limits count the calls of accounts that this viewer may not see.
+    lastCalledAt: access.kind === 'account' && rules.contactLimits?.counts.accountId === null ? null : (times[0] ?? null),
     opensAt: opensAt(opening, allowedAt > now ? allowedAt : null),
   };
 }

@@ -100,13 +100,13 @@ export function callListStore({ lists: database, background }: Lanes): CallListS
       return call ? callDetails(row, call) : null;
     },
 
-    async withLastContacts(calls, now) {
+    async withLastContacts(calls, ofPartner, now) {
       const limited = calls.filter(({ heldFor }) => heldFor === 'contact-limit');
       if (limited.length === 0) return [...calls];
       const rules = await readCampaignRules(database, [...new Set(limited.map(({ campaign }) => campaign.id))]);
       const toContact = ({ heldFor, campaign, phone }: ListedCall) => {
         const limits = heldFor === 'contact-limit' ? rules.get(campaign.id)?.contactLimits : null;
-        return limits && phone !== null ? { limits, phone } : null;
+        return limits && phone !== null && (ofPartner || limits.counts.accountId !== null) ? { limits, phone } : null;
       };
       const contacts = limited.flatMap((call) => toContact(call) ?? []);
       const times = await readContacts(database, contacts, now);
