@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { clockAhead } from '../support/core.ts';
+import { untilServed } from '../support/http.ts';
 import { createKey, openDirect, signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 import {
@@ -110,11 +111,8 @@ const races: Attack['run'] = async (trial) => {
   const cores = [scene.core(), await scene.start()] as const;
   const dialed = new Set<string>();
   const race = async (n: number) => {
-    const { contactId } = await scene.place(`race-${n}`, { url: cores[n % 2 ? 0 : 1].url });
-    const cancel = () => scene.cancel(`race-${n}`, { url: cores[n % 3 ? 0 : 1].url });
-    // A core that waited too long for the processor responds with 503, and an integrator then asks again.
-    let { status } = await cancel();
-    while (status === 503 && !trial.cleanup.disposed) ({ status } = await cancel());
+    const { contactId } = await untilServed(() => scene.place(`race-${n}`, { url: cores[n % 2 ? 0 : 1].url }));
+    const { status } = await untilServed(() => scene.cancel(`race-${n}`, { url: cores[n % 3 ? 0 : 1].url }));
     if (status === 409 && contactId !== null) dialed.add(contactId);
     else if (status !== 200) ledger.fail(`a cancel got ${status}`);
   };

@@ -1,6 +1,6 @@
 import { partialDeepStrictEqual } from 'node:assert';
 import fc from 'fast-check';
-import { type Answer, readCode } from '../support/http.ts';
+import { type Answer, readCode, untilServed } from '../support/http.ts';
 import { until } from '../support/until.ts';
 import { day, type Expected, hour, minute, Refused, second } from './basics.ts';
 import { wakeDialers } from './faults.ts';
@@ -66,12 +66,7 @@ type Lock = 'nothing' | 'tables' | 'places';
 
 /** Sends requests concurrently. */
 async function perform(walk: Walk, world: World, requests: readonly Request[], locked: Lock = 'nothing'): Promise<void> {
-  const sendSurely = async (request: Request): Promise<Pair> => {
-    const answer = await request.send(world);
-    // A busy machine can be too slow for a database's time limits. A 503 promises that nothing has happened, so the request is repeated.
-    return { request, answer: answer.status === 503 ? await request.send(world) : answer };
-  };
-  const send = () => requests.map(sendSurely);
+  const send = () => requests.map(async (request): Promise<Pair> => ({ request, answer: await untilServed(() => request.send(world)) }));
   const places = locked === 'places' ? requests.flatMap((request) => (request.places ? [request.places] : [])) : undefined;
   const pairs = await (locked === 'nothing' ? Promise.all(send()) : world.whileLocked(send, places));
   const text = pairs.map(({ request, answer }) => `${request.text} → ${answer.status}`).join(', ');

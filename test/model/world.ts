@@ -16,7 +16,7 @@ import { afterEachFile } from '../support/clean-up.ts';
 import { type FakeClock, fakeClock, testRandomness } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { type DatabaseKind, freshDirectory } from '../support/databases.ts';
-import { type Answer, type Ask, ask, readCookies, textAt } from '../support/http.ts';
+import { type Answer, type Ask, ask, readCookies, textAt, untilServed } from '../support/http.ts';
 import { type Cluster, startCluster } from '../support/postgres-node.ts';
 import { signingSecret } from '../support/provider.ts';
 import {
@@ -196,10 +196,7 @@ export class World {
 
   /** @param code the time step of the code to enter after the password; null for none */
   async signIn(core: number, { id, email, lastCode }: User, code: number | null): Promise<void> {
-    const signIn = () => this.request(core, 'POST', '/console/session', { body: { email, password } });
-    let answer = await signIn();
-    // A busy machine can be too slow for the time limits, and a 503 promises that nothing has happened.
-    for (let attempt = 0; answer.status === 503 && attempt < 5; attempt++) answer = await signIn();
+    let answer = await untilServed(() => this.request(core, 'POST', '/console/session', { body: { email, password } }));
     const cookie = readCookies(answer);
     // Sometimes tries a used code first, which must be refused.
     for (const step of code === null ? [] : code % 3 === 0 ? [lastCode ?? 0, code] : [code]) {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
 import { emptyDatabase, onEachDatabase } from '../support/databases.ts';
-import { ask } from '../support/http.ts';
+import { ask, untilServed } from '../support/http.ts';
 import { createKey, createTenants, type DirectAccess, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
@@ -41,7 +41,9 @@ describe('two cores on one database', () => {
       const { keyValue } = await createKey(here.url, await signIn(here.url, 'ada@example.com'), 'To repeat');
       const body = { requestId: 'at-once', contact: { phone: somePhone() } };
       const answers = await Promise.all(
-        Array.from({ length: 100 }, (_, n) => placeCall((n % 2 ? here : there).url, tenants.campaign.id, keyValue, body)),
+        Array.from({ length: 100 }, (_, n) =>
+          untilServed(() => placeCall((n % 2 ? here : there).url, tenants.campaign.id, keyValue, body)),
+        ),
       );
       expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).to.equal(1);
       expect(answers[0]?.status).to.equal(202);

@@ -49,6 +49,14 @@ export async function ask(method: string, url: string, { key, cookie, body, sign
 }
 
 /** Returns the cookies set by a response, with their attributes. */
+/** Repeats a request that gets a 503, as clients do: a busy machine can be too slow for a core's time limits, and nothing has happened then. */
+export async function untilServed<Reply extends { status: number | null }>(send: () => Promise<Reply>): Promise<Reply> {
+  for (let attempt = 1; ; attempt++) {
+    const reply = await send();
+    if (reply.status !== 503 || attempt === 5) return reply;
+  }
+}
+
 export function readSetCookies(answer: Answer): string[] {
   return [answer.headers['set-cookie'] ?? []].flat();
 }

@@ -10,7 +10,7 @@ import { createTenants, openDirect as openForScripts, password, type Tenants } f
 import { type FakeClock, fakeClock, testRandomness } from './clock.ts';
 import { testSecret } from './commands.ts';
 import { type DatabaseKind, databaseKinds, databases, withoutRows } from './databases.ts';
-import { type Answer, ask, readCookies, textAt } from './http.ts';
+import { type Answer, ask, readCookies, textAt, untilServed } from './http.ts';
 import { cheapPasswords } from './ports.ts';
 
 export { createTenants, password, type Tenants };
@@ -45,7 +45,7 @@ export async function databaseWithTenants(kind: DatabaseKind): Promise<{ databas
 
 /** Signs in. @returns the session's cookie */
 export async function signIn(url: string, email: string, withPassword = password): Promise<string> {
-  const answer = await ask('POST', `${url}/console/session`, { body: { email, password: withPassword } });
+  const answer = await untilServed(() => ask('POST', `${url}/console/session`, { body: { email, password: withPassword } }));
   if (answer.status !== 201) throw new Error(`Signing in failed: ${answer.status} ${answer.text}`);
   return readCookies(answer);
 }
