@@ -794,6 +794,8 @@ export type DirectoryStore = {
   change(kind: DirectoryKind, entity: Named & Partial<Pick<ManagedCampaign, 'settings'>>, event: AuditEvent): Promise<boolean>;
   /** @returns what belongs to it, if it wasn't deleted because of that; null if it doesn't exist */
   delete(kind: DirectoryKind, id: string, event: AuditEvent): Promise<Belonging[] | null>;
+  /** Shows the campaigns again that the last call found being deleted, and still are: their process has ended. @returns how many */
+  restoreCampaigns(): Promise<number>;
   /** Lists in the order of the IDs. @param ownerId null for those of all, and then the names of the campaigns' accounts are searched, too */
   list<Kind extends DirectoryKind>(
     kind: Kind,

@@ -21,7 +21,7 @@ const firstUserEmail = 'admin@localhost';
  * trusted.
  */
 export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch: ClockWatch, log: Logger) {
-  const { apiKeys, auditChain, callList, dialing, doNotCall, retention, rules } = ports.stores;
+  const { apiKeys, auditChain, callList, dialing, directory, doNotCall, retention, rules } = ports.stores;
   const closing = new AbortController();
   const { signal } = closing;
 
@@ -56,6 +56,10 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   async function lapse(): Promise<void> {
     const now = ports.clock.now();
     if (await clockWatch.look(now)) await report(dialing.lapse(now, signal), 'calls', 'calls lapsed');
+  }
+
+  async function restoreCampaigns(): Promise<void> {
+    await report(directory.restoreCampaigns(), 'campaigns', "campaigns are back whose deletion didn't end");
   }
 
   async function sweepEachHour(): Promise<void> {
@@ -104,7 +108,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   const blocking = repeat(blockDoNotCall, oneMinute);
   const holding = repeat(makeHeldDue, oneMinute);
   const revoking = repeat(cancelCallsLeft, oneMinute);
-  const lapsing = repeat(() => runEach([lapse, callList.compactCounts, () => auditChain.extend(signal)]), oneMinute);
+  const lapsing = repeat(() => runEach([lapse, restoreCampaigns, callList.compactCounts, () => auditChain.extend(signal)]), oneMinute);
   // The hourly sweep waits until no calls are being lapsed. Otherwise, on PostgreSQL, it would skip a call that's being lapsed at that
   // moment, and erase the call's data an hour later.
   const erasing = repeat(() => lapsing.underWay().then(sweepEachHour), oneHour);

@@ -1,13 +1,24 @@
 import { expect } from 'chai';
 import { findUser } from '../../core/admin/user.ts';
-import { identifyApiKey, listApiKeys, showRevokedApiKey } from '../../core/domain/api-keys.ts';
+import { identifyApiKey, listApiKeys, showRevokedApiKey, toDigest } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
+import { createCampaign, deleteManaged } from '../../core/domain/directory/directory.ts';
 import { changeUser, createUser, deleteUser, enableUser, finishUserChanges } from '../../core/domain/directory/users.ts';
 import { instant } from '../../core/domain/instant.ts';
+import type { Caller } from '../../core/domain/model.ts';
+import { toProblem } from '../../core/storage/engine/errors.ts';
 import { fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';
 import { databases, onEachDatabase } from '../support/databases.ts';
-import { createTenants, type DirectAccess, insertCalls, openDirect, type Tenants, toCaller } from '../support/tenants.ts';
+import {
+  createTenants,
+  type DirectAccess,
+  databaseWithTenants,
+  insertCalls,
+  openDirect,
+  type Tenants,
+  toCaller,
+} from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 /** Enough keys that several transactions are needed: the first one changes 1,000 keys (`keysPerTransaction`), and each later one 200. */
@@ -183,6 +194,76 @@ describe('a user with thousands of API keys', () => {
       expect(await enableUser(direct.ports, operator, tenants.users.account).catch(({ code }) => code)).to.equal('conflict');
       expect(await remove().catch(({ code }) => code)).to.equal('not-found');
       expect(await authorize(1)).to.equal('unauthorized');
+    });
+  });
+});
+
+describe("a campaign whose deletion doesn't end", () => {
+  onEachDatabase((kind) => {
+    let database: string;
+    let direct: DirectAccess;
+    let tenants: Tenants;
+    let id: string;
+    beforeEach(async () => {
+      ({ database, tenants } = await databaseWithTenants(kind));
+      direct = await openDirect(database, clock);
+      ({ id } = await createCampaign(direct.ports, operator, 'Stays', tenants.account.id));
+    });
+    afterEach(() => direct.close());
+
+    const remove = (caller: Caller = operator, campaignId = id) => deleteManaged(direct.ports, caller, 'campaign', campaignId);
+    const failure = (deleting: Promise<unknown>) => deleting.then(() => 'deleted', toCode);
+    const toCode = (error: unknown) => Object(toProblem(error)).code;
+    /** The campaign's IDs and events. */
+    const found = async () => {
+      const { read } = direct.storage.database;
+      const events: string[] = await read('audit_events').where({ subject_id: id }).pluck('action');
+      return [...(await read('campaigns').where({ name: 'Stays' }).pluck('id')), ...events];
+    };
+    const asItWas = () => [id, 'campaign.added'];
+
+    it('stays as it was if the session has ended, or the database fails', async () => {
+      const session = toDigest('ended');
+      expect(await failure(remove({ ...operator, actor: { ...operator.actor, session } }))).to.equal('unauthorized');
+      expect(await found()).to.deep.equal(asItWas());
+      const rename = (from: string, to: string) => direct.storage.database.write.raw(`ALTER TABLE audit_events RENAME ${from} TO ${to}`);
+      await rename('address', 'renamed');
+      expect(await failure(remove())).to.match(/^(SQLITE_ERROR|42703)/);
+      await rename('renamed', 'address');
+      expect(await found()).to.deep.equal(asItWas());
+      expect(await failure(remove())).to.equal('deleted');
+      expect(await found()).to.deep.equal(['campaign.added', 'campaign.deleted']);
+    });
+
+    if (kind === 'sqlite') return;
+
+    it('stays as it was if a statement that may place a call takes too long, or has placed one', async () => {
+      const { console } = direct.storage.database.lanes;
+      console.awaitWriters = async () => false;
+      expect(await failure(remove())).to.equal('unavailable');
+      expect(await found()).to.deep.equal(asItWas());
+      console.awaitWriters = async () => {
+        await insertCalls(direct, tenants, ['c'], { campaign_id: id });
+        return true;
+      };
+      expect(await failure(remove())).to.equal('conflict');
+      expect(await found()).to.deep.equal(asItWas());
+    });
+
+    it('is back soon if its process was killed or hangs, which then no longer deletes it', async () => {
+      const { promise: hanging, resolve: goOn } = Promise.withResolvers<boolean>();
+      direct.storage.database.lanes.console.awaitWriters = () => hanging;
+      const removing = failure(remove());
+      await until(async () => !(await found()).includes(id));
+      const [hidden = ''] = await found();
+      expect(await failure(remove(operator, hidden))).to.equal('not-found');
+      await using other = await openDirect(database, clock);
+      const { restoreCampaigns } = other.ports.stores.directory;
+      expect([await restoreCampaigns(), await restoreCampaigns(), await restoreCampaigns()]).to.deep.equal([0, 1, 0]);
+      expect(await found()).to.deep.equal(asItWas());
+      goOn(true);
+      expect(await removing).to.equal('not-found');
+      expect(await found()).to.deep.equal(asItWas());
     });
   });
 });

@@ -62,6 +62,9 @@ describe('a running core', () => {
       const soon = plus(clock.now(), hour);
       await write('audit_events').insert(audit('0', plus(soon, -31 * day)));
       await direct.ports.stores.auditChain.extend();
+      // The core looks twice before it shows a campaign again.
+      const hidden = `deleting-${tenants.siblingCampaign.id}`;
+      await write('campaigns').where({ id: tenants.siblingCampaign.id }).update({ id: hidden });
       const core = await startCoreHere(url, { clock, environment: { AUDIT_RETENTION_DAYS: '30' } });
       harness = { database: url, core, direct, tenants, close: () => Promise.all([direct.close(), core.close()]).then(() => undefined) };
       await until(() => logged(/sealed/) === 1);
@@ -117,6 +120,7 @@ describe('a running core', () => {
           finishMoves: await hasRow('users', { moving_keys: 'e' }),
           cancelCallsOfMarked: (await call('of-revoked')).state === 'queued',
           makeHeldDue: await hasRow('protection_rules', { changed: 'e' }),
+          restoreCampaigns: !(await hasRow('campaigns', { id: harness.tenants.siblingCampaign.id })),
           chainAudit: await hasRow('audit_events', { id: '1', seq: null }),
           compactCallCounts: await twice('call_count_changes', { campaign_id: 'g' }),
         }),

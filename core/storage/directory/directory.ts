@@ -1,20 +1,22 @@
 import type { Knex } from 'knex';
 import type { Named } from '#contract/console/common.ts';
 import type { CampaignAccess } from '../../domain/directory/scope.ts';
-import type { Tenancy } from '../../domain/model.ts';
+import type { AuditEvent, Tenancy } from '../../domain/model.ts';
 import type { Belonging, CallScope, DirectoryKind, DirectoryStore, ListFilter, Managed, ManagedAccess } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { recordAudit, recordAudits } from '../audit/audit.ts';
 import { type Condition, either, equal, matching, oneOf, oneSelected } from '../engine/conditions.ts';
-import { type Dialect, inChunks, type Lane, type Lanes } from '../engine/database.ts';
+import { type Dialect, inChunks, type Lane, type Lanes, requireSeen } from '../engine/database.ts';
 import { isForeignKeyViolation } from '../engine/errors.ts';
 import { parseSettings } from '../protection/known.ts';
 
 type TenancyRow = Named & { partner_id: string; partner_name: string };
 type CampaignRow = TenancyRow & { account_id: string; account_name: string; settings: string | null };
 
-export function directoryStore({ console, lists }: Lanes): DirectoryStore {
+export function directoryStore({ console, lists, background }: Lanes): DirectoryStore {
   const { kind, read, write } = console;
+  /** The IDs of the campaigns that were hidden when `restoreCampaigns` last ran. */
+  let hidden: string[] = [];
 
   return {
     setUp(partner, account, campaign, events) {
@@ -52,32 +54,21 @@ export function directoryStore({ console, lists }: Lanes): DirectoryStore {
     },
 
     async delete(kind, id, event) {
+      if (id.startsWith(hiddenPrefix)) return null;
       const before = await findBelonging(console.read, kind, id);
       if (before.length > 0) return before;
-      // Calls have no foreign key, and a statement that's placing one may still see the campaign. So it first gets another ID, and once no
-      // such statement runs anymore, gets its own back if it has a call now.
-      const current = kind === 'campaign' ? `deleting-${id}` : id;
-      if (kind === 'campaign') {
-        await write('campaigns').where({ id }).update({ id: current });
-        await console.awaitWriters();
-      }
-      return write.transaction(async (trx) => {
-        // This lock keeps anyone from adding something else, because the foreign key of a new row waits for it.
-        const row = await trx(`${kind}s`).where({ id: current }).forUpdate().first('id');
-        const belonging = await findBelonging(trx, kind, id);
-        await trx(`${kind}s`)
-          .where({ id: current })
-          .update({ id: belonging.length > 0 ? id : current });
-        if (belonging.length > 0) return belonging;
-        if (row === undefined) return null;
-        await trx('protection_rules').where({ scope_id: id }).delete();
-        for (const table of ['do_not_call_sweeps', 'dialing_stops', 'dialing_paces'] as const)
-          await trx(table).where({ scope_id: id }).delete();
-        await trx('sessions').where({ tenancy_id: id }).update({ tenancy_kind: null, tenancy_id: null });
-        await trx(`${kind}s`).where({ id: current }).delete();
-        await recordAudit(trx, event);
-        return [];
-      });
+      if (kind === 'campaign' && console.kind === 'postgres') return deleteWithoutCalls(console, id, event);
+      // On SQLite, nothing else writes during this transaction, so it sees every call.
+      return write.transaction((trx) => deleteRow(trx, kind, { id, now: id }, event));
+    },
+
+    async restoreCampaigns() {
+      const before = hidden;
+      // The full stop sorts right after the hyphen.
+      hidden = await background.read('campaigns').whereBetween('id', [hiddenPrefix, 'deleting.']).pluck('id');
+      const left = hidden.filter((id) => before.includes(id));
+      for (const id of left) await background.write('campaigns').where({ id }).update('id', id.slice(-idLength));
+      return left.length;
     },
 
     async list(kind, access, ownerId, filter, limit) {
@@ -254,6 +245,48 @@ const belongings = {
   ],
   campaign: [['call', 'calls', 'campaign_id']],
 } as const;
+
+const hiddenPrefix = 'deleting-';
+/** The length of a campaign's own ID, which is at the end of the other one. */
+const idLength = 36;
+
+/**
+ * Deletes a campaign on PostgreSQL. Calls have no foreign key, and a statement that's placing one may still see the campaign. So it's first
+ * hidden by another ID, and once no such statement runs anymore, deleted, or shown again if it has a call now or anything fails. If this
+ * process ends in between, `restoreCampaigns` shows it again in the next one.
+ */
+async function deleteWithoutCalls(lane: Lane, id: string, event: AuditEvent): Promise<Belonging[] | null> {
+  const rename = (from: string, to: string) => lane.write('campaigns').where({ id: from }).update({ id: to });
+  // No other deletion uses this ID. So if the campaign was shown in the meantime, this one doesn't find it anymore.
+  const now = `${hiddenPrefix}${event.id.slice(-12)}-${id}`;
+  try {
+    await rename(id, now);
+    await requireSeen(lane, "The campaign wasn't deleted, because a call may still be placed in it. Try again shortly.");
+    return await lane.write.transaction((trx) => deleteRow(trx, 'campaign', { id, now }, event));
+  } finally {
+    await rename(now, id).catch(() => undefined);
+  }
+}
+
+/** @param row.now the ID that its row has now */
+async function deleteRow(
+  trx: Knex.Transaction,
+  kind: DirectoryKind,
+  { id, now }: { id: string; now: string },
+  event: AuditEvent,
+): Promise<Belonging[] | null> {
+  // This lock keeps anyone from adding something else, because the foreign key of a new row waits for it.
+  const row = await trx(`${kind}s`).where({ id: now }).forUpdate().first('id');
+  const belonging = await findBelonging(trx, kind, id);
+  if (belonging.length > 0) return belonging;
+  if (row === undefined) return null;
+  for (const table of ['protection_rules', 'do_not_call_sweeps', 'dialing_stops', 'dialing_paces'] as const)
+    await trx(table).where({ scope_id: id }).delete();
+  await trx('sessions').where({ tenancy_id: id }).update({ tenancy_kind: null, tenancy_id: null });
+  await trx(`${kind}s`).where({ id: now }).delete();
+  await recordAudit(trx, event);
+  return [];
+}
 
 /** Counts what belongs to something, up to a hundred of each. Doesn't count calls. */
 async function findBelonging(from: Knex, kind: keyof typeof belongings, id: string): Promise<Belonging[]> {

@@ -122,19 +122,19 @@ export function parseDatabaseUrl(url: string): DatabaseLocation {
 }
 
 /**
- * Waits until every claim that might not have seen a change has ended. After that, no call is dialed in violation of the change.
+ * Waits until every claim that might not have seen a change has ended, and every statement that places calls. After that, no call is dialed
+ * or placed in violation of the change.
  *
+ * @param unseen what the problem says
  * @throws Problem `unavailable` if one takes longer than any statement may
  */
-export async function requireSeen(database: Lane): Promise<void> {
+export async function requireSeen(database: Lane, unseen = savedButUnseen): Promise<void> {
   await database.awaitNodes();
-  if (await database.awaitWriters()) return;
-  throw new Problem(
-    'unavailable',
-    "The change was saved, but a dialer may still be using the previous state. Repeat the request to make sure that it isn't.",
-    { retryAfter: 5 },
-  );
+  if (!(await database.awaitWriters())) throw new Problem('unavailable', unseen, { retryAfter: 5 });
 }
+
+const savedButUnseen =
+  "The change was saved, but a dialer may still be using the previous state. Repeat the request to make sure that it isn't.";
 
 /**
  * Waits until none of what's found now is found anymore.

@@ -80,6 +80,11 @@ export function testCreation(its: SharedCluster): void {
       [campaign.id],
     );
     const { database } = direct.storage;
+    // The deletion of the campaign was interrupted.
+    await database
+      .write('campaigns')
+      .where({ id: campaign.id })
+      .update({ id: `deleting-${campaign.id}` });
     const creating = createShards(database, 2);
     await until(async () => (await coordinator.query(name, 'SELECT 1 FROM pg_locks WHERE NOT granted')).length > 0);
     await placing.commit();

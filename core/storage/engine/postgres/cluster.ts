@@ -121,6 +121,8 @@ export async function createShards(database: Lane, count: number): Promise<void>
     await run(`SET LOCAL citus.multi_shard_modify_mode = 'sequential'`);
     // Without this lock, a core that starts now could place or cancel calls in the tables that are about to be dropped.
     await run(`LOCK TABLE ${shardTables} IN ACCESS EXCLUSIVE MODE`);
+    // No core is running, so these are campaigns whose deletion didn't end (directory/directory.ts). Their calls have the end of the ID.
+    await run(`UPDATE campaigns SET id = right(id, 36) WHERE id LIKE 'deleting-%'`);
     const [place] = await ask<{ schema: string; role: string; name: string }>(
       `SELECT current_schema() AS schema, quote_ident(current_user) AS role, quote_ident(current_database()) AS name`,
     );
