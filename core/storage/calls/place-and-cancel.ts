@@ -63,7 +63,7 @@ export function callStore(
 ): CallStore {
   const limitsByVersion = knownLimits();
   const rules = knownRules(database);
-  const { findActive, loadRules, inLane } = batches(database, limitsByVersion, rules, onBatch);
+  const { findKey, loadRules, inLane } = batches(database, limitsByVersion, rules, onBatch);
   const batchesFor = ({ campaignId }: KeyedRequest) => inLane(callLane(database, campaignId));
 
   return {
@@ -109,7 +109,7 @@ export function callStore(
     },
 
     async findActive(request) {
-      const key = await findActive(request);
+      const key = await findKey(request);
       if (!acceptsAddress({ ...request, key }) || isUnknown(key)) return null;
       keyUse.note(request);
       return key;
@@ -247,7 +247,7 @@ function batches(database: Lane, limitsByVersion: KnownLimits, rules: KnownRules
   const batching = { maxInFlight: database.maxInFlight, getShare, isSingleRowError };
   const observer = (operation: Parameters<ObserveBatch>[0]) => (size: number) => onBatch(operation, size);
   return {
-    findActive: batched({
+    findKey: batched({
       ...batching,
       // Networks take turns, and not keys, because a flood can use a different made-up key for each request.
       getShare: ({ address }) => toNarrowestNetwork(address),

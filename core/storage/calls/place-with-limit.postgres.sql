@@ -1,6 +1,6 @@
 -- Places calls of keys that have a daily call limit: like place.postgres.sql, but only as many as the key has left on its day. Repeats don't
--- count, so they're excluded before the rest is numbered. lock-days.postgres.sql runs before it and `countPlaced` after it, in the same
--- transaction. `placingGroups` in place-and-cancel.ts adds the day to each group, and `addPlaced` the count.
+-- count, so they're excluded before the rest is numbered. In the same transaction, lock-days.postgres.sql runs before it and keeps other cores
+-- from counting, and `countPlaced` runs after it. `placingGroups` in place-and-cancel.ts adds the day to each group, and `addPlaced` the count.
 INSERT INTO calls (
   campaign_id, account_id, api_key_id, state, contact_id, request_id, phone, name, time_zone, variables,
   not_before, not_after, placed_at, due_at, held_until, response_held_until

@@ -9,7 +9,7 @@
 --     are looked up at a single place in one index, because with millions of entries, each additional place takes a tenth of the time of a
 --     placed call. That's possible because an account never moves to another partner. lists_partner_id is null if the lists needn't be
 --     searched.
---   * The campaign has no call with this request ID, not even one that was placed since then.
+--   * The campaign has no call with this request ID, not even one that was placed since then. `lookUp` finds out whether it's a repeat.
 --
 -- `placingGroups`, `toGroupRow` and `requestRow` in place-and-cancel.ts build the groups, `placingRow` and `callRow` the calls in them.
 --

@@ -1,7 +1,7 @@
--- Records the outcome that the provider has reported. The first one also replaces `unknown`. If the call's data was erased, it stays erased,
--- because the detail may name the person. If the provider hasn't said that it has the call, it called the number during the hand-off that's
--- under way, which began when the lease did, or otherwise when the outcome says. A call that was held since then has no first
--- attempt.
+-- Records the outcome that the provider has reported. The first one also replaces `unknown`; a call that was cancelled stays cancelled. If the
+-- call's data was erased, it stays erased, because the detail may name the person. If the provider hasn't said that it has the call, it
+-- called the number during the hand-off that's under way, which began when the lease did, or otherwise when the outcome says. A call that
+-- was held since then has no first attempt.
 UPDATE calls SET
   state = r.outcome, due_at = NULL, detail = r.detail, ended_at = r.ended_at, duration_seconds = r.duration_seconds,
   handoff = 'taken', dialed_at = coalesce(dialed_at, CASE
