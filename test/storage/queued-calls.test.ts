@@ -6,6 +6,7 @@ import { dialingLimits, endOverdueCalls } from '../../core/domain/calls/dialing.
 import { clockSkew } from '../../core/domain/deadlines.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
 import { instant, plus } from '../../core/domain/instant.ts';
+import { addNumbers } from '../../core/domain/protection/do-not-call.ts';
 import { setHours } from '../../core/domain/protection/rules.ts';
 import type { Value } from '../../core/storage/engine/database.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
@@ -137,6 +138,19 @@ describe('queued calls', () => {
       expect(await states()).to.deep.equal({ dialing: 1, cancelled: 2 });
       await tidy();
       expect(await unfinished()).to.deep.equal([]);
+    });
+
+    it('to a listed number are looked for again if a statement that may have placed one took too long', async () => {
+      const owner = { accountId: tenants.account.id, timeZone: 'UTC' };
+      await addNumbers(direct.ports, operator, { ...owner, phones: ['+493012345678'], reason: 'asked' });
+      const { background } = direct.storage.database.lanes;
+      const { awaitWriters } = background;
+      background.awaitWriters = async () => false;
+      const block = () => direct.ports.stores.doNotCall.blockDoNotCall(clock.now());
+      expect(await block().catch(({ code }) => code)).to.equal('unavailable');
+      await addCalls('late', 1);
+      background.awaitWriters = awaitWriters;
+      expect([await block(), await states()]).to.deep.equal([1, { blocked: 1 }]);
     });
 
     it('of a key revoked without cancelling stay queued', async () => {

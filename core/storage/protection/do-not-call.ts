@@ -338,7 +338,7 @@ async function blockDoNotCall(database: Lane, now: Millis, signal?: AbortSignal)
   const sweeps: DoNotCallSweepRow[] = await database.read('do_not_call_sweeps').orderBy('scope_id');
   if (sweeps.length === 0) return 0;
   // Wait for batches that may be placing calls without seeing the new entries.
-  await database.awaitWriters();
+  await requireSeen(database);
   for (const { scope_id, account_id, partner_id, token } of sweeps) {
     for await (const account of accountsIn(database, { accountId: account_id, partnerId: partner_id }))
       blocked += await sumOfCalls(database, (lane) => blockInAccount(lane, account, now, signal));
