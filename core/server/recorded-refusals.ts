@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { isPrintable } from '#contract/text/text.ts';
 import { auditEvent, userEvent } from '../domain/audit/audit.ts';
 import { oneHour } from '../domain/instant.ts';
-import type { AuditEvent, Digest } from '../domain/model.ts';
+import type { ApiKey, AuditEvent, Digest } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { errorCode, Problem, ResultUnknown } from '../domain/problem.ts';
 import type { ObserveRefusals } from '../http/middleware/context.ts';
@@ -147,13 +147,23 @@ export function recordRefusals(ports: Ports, log: Logger): RecordedRefusals {
     onSignInThrottled: count('sign-ins throttled'),
     onForwardingIgnored: (peer) => void forwarding.add(peer, peer),
     onAddressRefused(digest, address) {
+      let lookup: Promise<ApiKey | null> | undefined;
       const makeEvent = async () => {
-        const key = await apiKeys.findByDigest({ kind: 'all' }, digest);
+        const key = await lookup;
         if (!key) return null;
         const subject = { kind: 'api-key', id: key.id, name: key.name } as const;
         return auditEvent(ports, { who: null, address }, 'api-key.refused', subject, key.eventScope);
       };
-      oncePerHour(digest, address, () => events.addresses.add(`${digest} ${address}`, makeEvent));
+      oncePerHour(digest, address, () => {
+        const isAdded = events.addresses.add(`${digest} ${address}`, makeEvent);
+        if (isAdded) {
+          // Look now, because the key's owner may revoke it before the event is written, and a revoked key's digest is gone.
+          lookup = apiKeys.findByDigest({ kind: 'all' }, digest);
+          // `makeEvent` reports an error.
+          lookup.catch(() => undefined);
+        }
+        return isAdded;
+      });
     },
     onCut: count('connections cut off'),
     async close() {

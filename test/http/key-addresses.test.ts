@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
+import { activitySchema } from '#contract/console/activity.ts';
 import { apiKeyDetailsSchema } from '#contract/console/api-keys.ts';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { plus } from '../../core/domain/instant.ts';
@@ -9,6 +10,7 @@ import { onEachDatabase } from '../support/databases.ts';
 import { ask, overSocket, readCode, textAt } from '../support/http.ts';
 import { openOnce } from '../support/suites.ts';
 import { createKey, onDemand, placeCall, signIn, somePhone } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
 
 const unknownKey = makeKeyValue(randomBytes);
 
@@ -119,6 +121,22 @@ describe("an API key's addresses", () => {
         ['2001:db8::5', null],
       ]);
       clock.set('2026-11-21T09:00:00.000Z');
+    });
+
+    it('leave an audit event about a refused address even if the key is revoked right after the refusal', async () => {
+      await limit({ addresses: ['203.0.113.0/24'] });
+      const countRefused = async () =>
+        /^callkey_addresses_refused_total (\d+)$/m.exec((await ask('GET', `${behindProxy.managementUrl}/metrics`)).text)?.[1];
+      const before = await countRefused();
+      expect(await statusFrom('198.51.100.77')).to.equal(401);
+      await until(async () => (await countRefused()) !== before);
+      expect((await ask('DELETE', `${harness.core.url}/console/api-keys/${key.id}`, { cookie })).status).to.equal(204);
+      await behindProxy.close();
+      behindProxy = await startCoreHere(harness.database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } });
+      const pat = await signIn(harness.core.url, 'pat@example.com');
+      const { json } = await ask('GET', `${harness.core.url}/console/activity?action=api-key.refused`, { cookie: pat });
+      const { events } = activitySchema.parse(json);
+      expect(events.filter(({ subject }) => subject.id === key.id).map(({ address }) => address)).to.deep.equal(['198.51.100.77']);
     });
 
     it('cause only a limited number of audit events, however many other addresses are refused', async () => {
