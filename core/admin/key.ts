@@ -10,6 +10,7 @@ import { counted } from '#contract/text/count.ts';
 import { lineSchema, timestamp } from '#contract/text/text.ts';
 import { validate } from '#contract/validate.ts';
 import { changeApiKey, describeLimits, identifyApiKey, listApiKeys, revokeApiKey, toDigest } from '../domain/api-keys.ts';
+import { readableEmail } from '../domain/directory/readable-email.ts';
 import { scopeFor } from '../domain/directory/scope.ts';
 import type { ApiKey } from '../domain/model.ts';
 import { Problem } from '../domain/problem.ts';
@@ -235,7 +236,7 @@ function keyJson(key: ApiKey, now: number) {
   return {
     id: key.id,
     name: key.name,
-    owner: { id, name, email },
+    owner: { id, name, email: email === null ? null : readableEmail(email) },
     ...(isDisabled ? { ownerDisabled: true } : {}),
     ...key.owningScope,
     createdAt: timestamp(key.createdAt),

@@ -116,7 +116,7 @@ async function runCreate(context: AdminContext, email: string, options: CreateOp
     partnerId: options.partner ?? null,
   };
   const { user, password } = await createUser(context.ports, context.caller, input, await readPassword(context, options));
-  answerWithPassword(context.output, user, password, `Created ${user.userType} user ${user.email}: ${user.id}`);
+  answerWithPassword(context.output, user, password, `Created ${user.userType} user ${readableEmail(user.email)}: ${user.id}`);
 }
 
 async function runList({ ports, output }: AdminContext): Promise<void> {
@@ -140,53 +140,56 @@ async function runShow({ ports, output }: AdminContext, email: string): Promise<
 
 async function runRename({ ports, caller, output }: AdminContext, user: User, name: string): Promise<void> {
   const renamed = await changeUser(ports, caller, user, { name: parseInput(nameSchema, name, 'NAME') });
-  output.answer({ user: userJson(renamed) }, `Renamed ${user.email} to ${renamed.name}.`);
+  output.answer({ user: userJson(renamed) }, `Renamed ${readableEmail(user.email)} to ${renamed.name}.`);
 }
 
 async function runMove({ ports, caller, output }: AdminContext, user: User, options: PlaceOptions & { type?: UserType }): Promise<void> {
   const place = { userType: options.type ?? user.userType, accountId: options.account ?? null, partnerId: options.partner ?? null };
   const moved = await changeUser(ports, caller, user, place);
   const of = belongsTo(moved);
-  output.answer({ user: userJson(moved) }, `Changed ${user.email} to type ${moved.userType}${of === '' ? '' : ` in ${of}`}.`);
+  output.answer(
+    { user: userJson(moved) },
+    `Changed ${readableEmail(user.email)} to type ${moved.userType}${of === '' ? '' : ` in ${of}`}.`,
+  );
 }
 
 async function runDisable({ ports, caller, output }: AdminContext, user: User): Promise<void> {
   const sessions = await disableUser(ports, caller, user);
-  const text = `Disabled ${user.email} and ended ${counted(sessions, 'session')}. Calls already queued with their API keys will still be dialed.`;
+  const text = `Disabled ${readableEmail(user.email)} and ended ${counted(sessions, 'session')}. Calls already queued with their API keys will still be dialed.`;
   output.answer({ user: userJson(user), sessions }, text);
 }
 
 async function runEnable({ ports, caller, output }: AdminContext, user: User): Promise<void> {
   await enableUser(ports, caller, user);
-  output.answer({ user: userJson(user) }, `Enabled ${user.email}. They can sign in, and their API keys work again.`);
+  output.answer({ user: userJson(user) }, `Enabled ${readableEmail(user.email)}. They can sign in, and their API keys work again.`);
 }
 
 async function runPassword(context: AdminContext, user: User, options: PasswordOptions): Promise<void> {
   const { password } = await resetPassword(context.ports, context.caller, user, await readPassword(context, options));
-  answerWithPassword(context.output, user, password, `Reset the password for ${user.email} and ended their sessions.`);
+  answerWithPassword(context.output, user, password, `Reset the password for ${readableEmail(user.email)} and ended their sessions.`);
 }
 
 async function runListLinks({ ports, output }: AdminContext): Promise<void> {
   const links = await ports.stores.links.list();
-  const json = links.map((each) => ({ ...each, linkedAt: timestamp(each.linkedAt) }));
+  const json = links.map((each) => ({ ...each, email: readableEmail(each.email), linkedAt: timestamp(each.linkedAt) }));
   const rows = json.map(({ email, linkedAt, issuer, subject }) => [email, linkedAt, issuer, subject]);
   output.answer({ links: json }, table(['EMAIL', 'LINKED', 'ISSUER', 'SUBJECT'], rows));
 }
 
 async function runResetSecondFactor({ ports, caller, output }: AdminContext, user: User): Promise<void> {
   const sessions = await resetSecondFactor(ports, caller, user);
-  const text = `Reset the second factor of ${user.email} and ended ${counted(sessions, 'session')}. The user can now sign in with just a password.`;
+  const text = `Reset the second factor of ${readableEmail(user.email)} and ended ${counted(sessions, 'session')}. The user can now sign in with just a password.`;
   output.answer({ user: userJson(user), sessions }, text);
 }
 
 async function runUnlink({ ports, caller, output }: AdminContext, user: User): Promise<void> {
   await unlinkUser(ports, caller, user);
-  output.answer({ user: userJson(user) }, `Unlinked ${user.email} and ended their sessions.`);
+  output.answer({ user: userJson(user) }, `Unlinked ${readableEmail(user.email)} and ended their sessions.`);
 }
 
 async function runDelete({ ports, caller, output }: AdminContext, user: User, options: { cancelQueuedCalls?: true }): Promise<void> {
   const deleted = await deleteUser(ports, caller, user, options.cancelQueuedCalls ?? false);
-  const text = `Deleted ${user.email}, including ${counted(deleted.apiKeys, 'API key')} and ${counted(deleted.sessions, 'session')}.`;
+  const text = `Deleted ${readableEmail(user.email)}, including ${counted(deleted.apiKeys, 'API key')} and ${counted(deleted.sessions, 'session')}.`;
   output.answer({ user: userJson(user), ...deleted }, text);
 }
 
@@ -227,7 +230,7 @@ export function sessionCommands(program: Command, { withDatabase }: Runner): voi
 async function runRevokeSessions({ ports, caller: { actor }, output }: AdminContext, user: User): Promise<void> {
   const event = userEvent(ports, actor, 'session.revoked', user);
   const sessions = await ports.stores.sessions.endAll(event);
-  output.answer({ user: userJson(user), sessions }, `Ended ${counted(sessions, 'session')} for ${user.email}.`);
+  output.answer({ user: userJson(user), sessions }, `Ended ${counted(sessions, 'session')} for ${readableEmail(user.email)}.`);
 }
 
 function userJson({ id, email, name, userType, account, partner }: User) {

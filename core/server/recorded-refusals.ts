@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import type { Logger } from 'pino';
 import { isPrintable } from '#contract/text/text.ts';
 import { auditEvent, userEvent } from '../domain/audit/audit.ts';
+import { readableEmail } from '../domain/directory/readable-email.ts';
 import { oneHour } from '../domain/instant.ts';
 import type { ApiKey, AuditEvent, Digest } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
@@ -137,7 +138,7 @@ export function recordRefusals(ports: Ports, log: Logger): RecordedRefusals {
         const action = `session.refused-${reason}` as const;
         if (typeof who !== 'string') return userEvent(ports, { who, address }, action, who, 'session');
         // No user has this address, so only the service's staff see the event.
-        return auditEvent(ports, { who: null, address }, action, { kind: 'session', id: 'unknown', name: who }, null);
+        return auditEvent(ports, { who: null, address }, action, { kind: 'session', id: 'unknown', name: readableEmail(who) }, null);
       });
     },
     onCodeRefused(user, address) {

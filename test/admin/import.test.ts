@@ -81,6 +81,16 @@ describeAdmin('admin import', ({ admin, json, kind, database }) => {
     }
   });
 
+  it('shows the readable spelling of email addresses', async () => {
+    const user = { externalId: 'u1', email: 'joerg@xn--mnchen-3ya.example', name: 'Jörg', userType: 'staff' };
+    expect((await json('import', file({ users: [user] }))).passwords[0].email).to.equal('joerg@münchen.example');
+    const renamed = { ...user, email: 'joerg@bücher.example' };
+    const { signedOut } = await json('import', file({ users: [renamed] }));
+    expect(signedOut[0]).to.include({ email: 'joerg@bücher.example', previousEmail: 'joerg@münchen.example' });
+    for (const users of [[{ ...renamed, externalId: 'u2' }], [renamed, { ...renamed, externalId: 'u2' }]])
+      expect((await admin(['import', file({ users })])).stderr).to.contain(' joerg@bücher.example.');
+  });
+
   for (const [what, content, complaint] of [
     ["a file that isn't JSON", '{', 'as JSON'],
     ['a reference to an unknown entry', { accounts: [{ externalId: 'a', name: 'A', partner: 'nope' }] }, 'accounts.0.partner'],

@@ -27,6 +27,14 @@ describeAdmin('admin key', ({ admin, json, kind, database }) => {
     expect((await admin(['key', 'revoke', id])).code).to.equal(3);
   });
 
+  it("shows the readable spelling of the owner's email address", async () => {
+    await using direct = await openDirect(database());
+    const { users } = await createTenants(direct.ports);
+    await createKeyOn({ direct }, users.partner, 'CRM');
+    await direct.storage.database.write('users').where({ id: users.partner.id }).update({ email: 'pat@xn--mnchen-3ya.example' });
+    expect((await json('key', 'list')).apiKeys[0].owner.email).to.equal('pat@münchen.example');
+  });
+
   it('limits a key, shows its limits in the list, and revokes it with a reason, all of which is audited', async () => {
     await using direct = await openDirect(database());
     const { users } = await createTenants(direct.ports);

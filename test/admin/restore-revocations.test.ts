@@ -126,6 +126,17 @@ describe('admin restore --revoke-again', () => {
       expect((await json('user', 'list')).users.map(({ email }: { email: string }) => email)).not.to.include('tom@example.com');
     });
 
+    it('shows the readable spelling of email addresses', async () => {
+      const add = (name: string) => json('user', 'add', `${name}@münchen.example`, '--name', name, '--type', 'staff');
+      for (const name of ['deleted', 'disabled', 'reset']) await add(name);
+      await json('backup', file);
+      await json('user', 'delete', 'deleted@münchen.example');
+      await json('user', 'disable', 'disabled@münchen.example');
+      await json('user', 'password', 'reset@münchen.example');
+      const { stdout } = await admin('restore', file, '--revoke-again');
+      for (const name of ['deleted', 'disabled', 'reset']) expect(stdout).to.contain(`\n${name}@münchen.example `);
+    });
+
     it('cancels the calls that were cancelled with their key, and repeats the reason', async () => {
       const { campaign } = await addTenants(url);
       const core = await startCoreHere(url);

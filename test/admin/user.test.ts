@@ -167,4 +167,23 @@ describeAdmin('admin user', ({ admin, json, database }) => {
       await direct.close();
     }
   });
+
+  it('shows the readable spelling of an email address in every text', async () => {
+    const email = 'joerg@münchen.example';
+    const add = ['add', email, '--name', 'Jörg', '--type', 'staff'];
+    const commands = [
+      ...[add, add, ['disable', email], ['disable', email], ['enable', email], ['enable', email], ['password', email]],
+      ...[
+        ['rename', email, 'Jo'],
+        ['move', email, '--type', 'staff'],
+        ['second-factor', 'reset', email],
+        ['link', 'remove', email],
+      ],
+      ['delete', email],
+    ];
+    for (const command of commands) {
+      const { stdout, stderr } = await admin(['user', ...command]);
+      expect(stdout + stderr, command.join(' ')).to.contain(email);
+    }
+  });
 });

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import { changeApiKey } from '../../domain/api-keys.ts';
 import { userEvent } from '../../domain/audit/audit.ts';
+import { readableEmail } from '../../domain/directory/readable-email.ts';
 import { changeUser, unlinkUser } from '../../domain/directory/users.ts';
 import type { ListedUser } from '../../domain/ports.ts';
 import { recordAudit } from '../../storage/audit/audit.ts';
@@ -116,7 +117,7 @@ export async function reduceAgain(context: AdminContext, { users, keys }: Widene
   for (const { id, addresses, callsPerDay } of keys)
     await attempt(`key ${id}`, () => changeApiKey(ports, caller, id, { addresses, callsPerDay }));
   for (const { id, email, changes: found, was } of users) {
-    for (const change of found) await attempt(`${email}, ${changes[change]}`, () => changeAgain(context, id, change, was));
+    for (const change of found) await attempt(`${readableEmail(email)}, ${changes[change]}`, () => changeAgain(context, id, change, was));
   }
   return failures;
 }
@@ -127,7 +128,7 @@ async function changeAgain(context: AdminContext, id: string, change: Change, { 
   const user = await ports.stores.users.find({ kind: 'all' }, id);
   if (!user) throw new Error("this user doesn't exist anymore");
   const { password_hash, password_expires_at, password_handed_out, user_type, account_id, partner_id } = was;
-  if (change === 'email') throw new Error(`the address was ${was.email}, so import it again`);
+  if (change === 'email') throw new Error(`the address was ${readableEmail(was.email)}, so import it again`);
   if (change === 'link') return unlinkUser(ports, caller, user);
   if (change === 'factor') return setFactor(context, user, factor);
   if (change === 'rights') {

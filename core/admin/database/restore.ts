@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { timestamp } from '#contract/text/text.ts';
 import { describeLimits, revokeApiKeys } from '../../domain/api-keys.ts';
+import { readableEmail } from '../../domain/directory/readable-email.ts';
 import { deleteUser, disableUser } from '../../domain/directory/users.ts';
 import { adminCommand } from '../../program.ts';
 import { systemClock } from '../../server/start/system.ts';
@@ -40,22 +41,34 @@ async function runRestore(settings: Settings, path: string, { revokeAgain = fals
   const canRevoke = revokeAgain && revived !== null && missing.length === 0;
   const failure = canRevoke ? await settings.useDatabase((context) => revokeAll(context, revived)).then(() => null, toError) : null;
   const isRevokedAgain = canRevoke && failure === null;
+  const shown = revived && toReadable(revived);
   const json = {
     restored: { file, before, missing },
     revokedAgain: isRevokedAgain,
-    revokedApiKeys: revived?.apiKeys.map(keyJson) ?? null,
-    deletedUsers: revived?.users.map(({ deletedAt, areCallsDue, ...user }) => ({ ...user, deletedAt: timestamp(deletedAt) })) ?? null,
-    changedUsers: revived?.widened.users.map(({ was, ...user }) => user) ?? null,
-    limitedApiKeys: revived?.widened.keys ?? null,
-    disabledUsers: revived?.enabled.map(({ disabledAt, ...user }) => ({ ...user, disabledAt: timestamp(disabledAt) })) ?? null,
+    revokedApiKeys: shown?.apiKeys.map(keyJson) ?? null,
+    deletedUsers: shown?.users.map(({ deletedAt, areCallsDue, ...user }) => ({ ...user, deletedAt: timestamp(deletedAt) })) ?? null,
+    changedUsers: shown?.widened.users.map(({ was, ...user }) => user) ?? null,
+    limitedApiKeys: shown?.widened.keys ?? null,
+    disabledUsers: shown?.enabled.map(({ disabledAt, ...user }) => ({ ...user, disabledAt: timestamp(disabledAt) })) ?? null,
   };
   // Show the list in any case: it comes from the replaced database, so a second restore couldn't show it again.
-  output.answer(json, formatResult(file, restored, isRevokedAgain));
+  output.answer(json, formatResult(file, { ...restored, revived: shown }, isRevokedAgain));
   if (failure) {
     const reason = databaseErrorText(failure, location) ?? failure.message;
     output.error('failed', `Couldn't revoke everything again, so do the rest of the list yourself before you start a core: ${reason}`);
   }
   return isRevokedAgain || !revokeAgain;
+}
+
+/** Makes the addresses readable, for what is shown. */
+function toReadable({ apiKeys, users, enabled, widened }: Revived): Revived {
+  const readable = <User extends { email: string }>(user: User): User => ({ ...user, email: readableEmail(user.email) });
+  return {
+    apiKeys,
+    users: users.map(readable),
+    enabled: enabled.map(readable),
+    widened: { ...widened, users: widened.users.map(readable) },
+  };
 }
 
 function toError(error: unknown): Error {

@@ -7,6 +7,7 @@ import { auditEvent } from '../audit/audit.ts';
 import type { Actor, OwningScope } from '../model.ts';
 import type { ImportAddition, ImportedEntity, ImportKind, ImportStore, Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
+import { readableEmail } from './readable-email.ts';
 import { makeOneTimePassword } from './users.ts';
 
 type ImportCounts = { added: number; changed: number; unchanged: number };
@@ -99,7 +100,7 @@ async function writeStep(
     // Hash before the transaction, because hashing is slow.
     const oneTimePassword = kind === 'users' ? await makeOneTimePassword(ports) : null;
     if (oneTimePassword && planned.entity.email !== null)
-      passwords.push({ email: planned.entity.email, password: oneTimePassword.password });
+      passwords.push({ email: readableEmail(planned.entity.email), password: oneTimePassword.password });
     const event = record(planned.entity, `${subject}.added`);
     added.push({ entity: planned.entity, password: oneTimePassword?.stored ?? null, event, disabling: recordDisabling(planned) });
   }
@@ -121,8 +122,12 @@ async function writeStep(
   for (const { entity, previousEmail } of step) {
     const { sessions, unlinked } = ended.get(entity.id) ?? { sessions: 0, unlinked: false };
     if (sessions > 0 || unlinked || previousEmail !== null)
-      result.signedOut.push({ email: entity.email, previousEmail, sessions, unlinked });
+      result.signedOut.push({ email: toReadable(entity.email), previousEmail: toReadable(previousEmail), sessions, unlinked });
   }
+}
+
+function toReadable(email: string | null): string | null {
+  return email === null ? null : readableEmail(email);
 }
 
 function getOwningScope(kind: ImportKind, entity: ImportedEntity): OwningScope | null {
@@ -193,10 +198,13 @@ async function planImport(ports: Ports, imports: ImportStore, file: ImportFile):
   return [partners, accounts, campaigns, users];
 }
 
-function refuseRepeats<Field extends string>(kind: string, field: Field, entities: readonly Record<Field, string>[]): void {
+function refuseRepeats<Field extends 'externalId' | 'email'>(kind: string, field: Field, entities: readonly Record<Field, string>[]): void {
   const seen = new Set<string>();
   for (const [index, entity] of entities.entries()) {
-    if (seen.has(entity[field])) throw invalidAt(`${kind}.${index}.${field}`, `Duplicate ${field}: ${entity[field]}.`);
+    if (seen.has(entity[field])) {
+      const repeated = field === 'email' ? readableEmail(entity[field]) : entity[field];
+      throw invalidAt(`${kind}.${index}.${field}`, `Duplicate ${field}: ${repeated}.`);
+    }
     seen.add(entity[field]);
   }
 }
@@ -274,7 +282,7 @@ async function refuseTakenEmails(imports: ImportStore, { before, after }: Checke
   for (const { externalId, email } of users) {
     if (email === null) continue;
     if (owners.has(email) && owners.get(email) !== externalId) {
-      throw new Problem('conflict', `Another user already has the email address ${email}.`);
+      throw new Problem('conflict', `Another user already has the email address ${readableEmail(email)}.`);
     }
     const old = before.get(externalId)?.email ?? null;
     if (old !== null) owners.delete(old);

@@ -20,6 +20,7 @@ import { requireGoodPassword } from '../sign-in/new-password.ts';
 import { generateOneTimePassword, ownAttempt, requireCode, requireNoFactor } from '../sign-in/second-factor.ts';
 import { checkPassword, countTaken, requirePasswordSignIn, requireUntaken } from '../sign-in/throttle.ts';
 import { notInScope } from './directory.ts';
+import { readableEmail } from './readable-email.ts';
 import { scopeFor, type UserVisibility } from './scope.ts';
 
 const oneTimePasswordLife = 7 * oneDay;
@@ -214,14 +215,14 @@ async function explainUnchanged({ stores }: Ports, { id }: Pick<User, 'id'>): Pr
 /** Refuses the user and their keys from the next request on. Only for the operator. @returns the number of sessions that this ended */
 export async function disableUser(ports: Ports, { actor }: Caller, user: User): Promise<number> {
   const sessions = await setDisabled(ports, actor, user, true, { id: user.id });
-  if (sessions === null) throw new Problem('conflict', `${user.email} is already disabled.`);
+  if (sessions === null) throw new Problem('conflict', `${readableEmail(user.email)} is already disabled.`);
   return sessions;
 }
 
 /** Re-enables a disabled user and their keys. Only for the operator. */
 export async function enableUser(ports: Ports, { actor }: Caller, user: User): Promise<void> {
   const ended = await setDisabled(ports, actor, user, false, { id: user.id });
-  if (ended === null) throw new Problem('conflict', `${user.email} isn't disabled.`);
+  if (ended === null) throw new Problem('conflict', `${readableEmail(user.email)} isn't disabled.`);
 }
 
 function setDisabled(ports: Ports, actor: Actor, user: User, isDisabled: boolean, target: TargetUser = user): Promise<number | null> {
@@ -269,7 +270,7 @@ export async function unlinkUser(ports: Ports, { viewer, actor }: Caller, { id }
   const found = await ports.stores.users.find({ kind: 'all' }, id);
   throw found?.link
     ? await explainUnchanged(ports, user)
-    : new Problem('conflict', `${user.email} isn't linked to an identity at the provider.`);
+    : new Problem('conflict', `${readableEmail(user.email)} isn't linked to an identity at the provider.`);
 }
 
 /** Removes the second factor of a user who has lost it, and ends their sessions. @returns the number of sessions */
@@ -279,7 +280,7 @@ export async function resetSecondFactor(ports: Ports, { viewer, actor }: Caller,
   if (viewer.userType !== 'operator' && !user.hasSecondFactor) throw new Problem('conflict', `${user.name} has no second factor.`);
   const event = userEvent(ports, actor, 'second-factor.reset', user);
   const sessions = await ports.stores.secondFactors.reset(toTarget(viewer, user), event);
-  if (sessions === null) throw new Problem('not-found', `${user.email} has no second factor.`);
+  if (sessions === null) throw new Problem('not-found', `${readableEmail(user.email)} has no second factor.`);
   return sessions;
 }
 

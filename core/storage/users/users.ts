@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import { canonicalDomain, canonicalEmail } from '#contract/text/email.ts';
+import { readableEmail } from '../../domain/directory/readable-email.ts';
 import type { UserVisibility } from '../../domain/directory/scope.ts';
 import { eachDespiteErrors } from '../../domain/each-despite-errors.ts';
 import type { Millis } from '../../domain/instant.ts';
@@ -180,7 +181,8 @@ export function userStore({ console: database, 'sign-in': signIn, lists, backgro
           await recordAudit(trx, event);
         });
       } catch (error) {
-        if (isUniqueViolation(error)) throw new Problem('conflict', `A user with the email address ${user.email} already exists.`);
+        if (isUniqueViolation(error))
+          throw new Problem('conflict', `A user with the email address ${readableEmail(user.email)} already exists.`);
         throw error;
       }
     },

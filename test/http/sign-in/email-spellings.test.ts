@@ -33,6 +33,15 @@ describe('the spellings of an email address', () => {
       }
     });
 
+    it('appear in messages as the readable one', async () => {
+      const id = textAt(await create('a@bücher.example'), 'user', 'id');
+      const taken = await create('a@xn--bcher-kva.example');
+      expect(textAt(taken, 'detail')).to.equal('A user with the email address a@bücher.example already exists.');
+      const cookie = await signIn(harness.core.url, 'stan@example.com');
+      const unlinked = await ask('DELETE', `${harness.core.url}/console/users/${id}/link`, { cookie });
+      expect(textAt(unlinked, 'detail')).to.equal("a@bücher.example isn't linked to an identity at the provider.");
+    });
+
     it('share one counter of wrong passwords', async () => {
       for (let n = 0; n < 10; n++) await tryPassword(n % 2 ? 'x@bücher.example' : 'x@XN--BCHER-KVA.example', 'wrong');
       expect((await tryPassword('x@bücher.example', 'wrong')).status).to.equal(429);

@@ -118,6 +118,11 @@ describe('signing in with the provider', () => {
         ['without an email address', { subject: 'x' }, 'session.refused-unverified '],
         ['whose email address has the Kelvin sign for a k', { ...ada, email: 'nic\u212a@example.com' }, 'session.refused-unverified '],
         ['whose email address no user has', { ...ada, email: 'eve@example.com' }, 'session.refused-unknown eve@example.com'],
+        [
+          'whose email address has letters in its domain',
+          { ...ada, email: 'eve@münchen.example' },
+          'session.refused-unknown eve@münchen.example',
+        ],
         ['whose user is disabled', { ...ada, email: 'sue@example.com' }, 'session.refused-disabled Sue Sibling'],
       ];
       it('with the same response for every reason, and records the reason', async () => {
