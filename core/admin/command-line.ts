@@ -5,6 +5,7 @@ import type { z } from 'zod';
 import { limits } from '#contract/limits.ts';
 import { safeJson, stripControls } from '#contract/text/terminal-text.ts';
 import { lineSchema } from '#contract/text/text.ts';
+import { validate } from '#contract/validate.ts';
 import { operator } from '../domain/audit/audit.ts';
 import type { Caller } from '../domain/model.ts';
 import type { Ports, RetentionDays } from '../domain/ports.ts';
@@ -68,9 +69,11 @@ const maxShownErrors = 20;
 
 /** Validates an input file. @throws Problem `invalid` that says what's wrong, and where */
 export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unknown, inputName: string): z.output<Schema> {
-  const parsed = schema.safeParse(input);
-  if (parsed.success) return parsed.data;
-  const errors = parsed.error.issues.slice(0, maxShownErrors).map(({ path, message }) => oneLine([...path.map(String), message].join(' ')));
+  const validated = validate(schema, input);
+  if (validated.ok) return validated.data;
+  const errors = validated.errors
+    .slice(0, maxShownErrors)
+    .map(({ path, message }) => oneLine(path === '' ? message : `${path}: ${message}`));
   throw new Problem('invalid', `${oneLine(inputName)}: ${errors.join('\n')}`);
 }
 

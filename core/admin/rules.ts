@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { type HoursRule, hoursRulesSchema } from '#contract/protection/calling-hours.ts';
-import { countrySchema, type NumberRules, restrictedKinds } from '#contract/protection/numbers.ts';
+import { type NumberRules, numberRulesSchema, restrictedKinds } from '#contract/protection/numbers.ts';
 import { type ProtectionScope, protectionScopes } from '#contract/protection/protection.ts';
 import { counted } from '#contract/text/count.ts';
 import type { Ports, RuleScope } from '../domain/ports.ts';
@@ -90,8 +90,10 @@ async function runSetNumbers(context: AdminContext, options: ScopeOptions & { co
   const { ports, caller } = context;
   const scope = await findScope(ports, options, ownerKinds);
   const change: Partial<NumberRules> = {
-    ...(options.countries !== undefined && { countries: readList(options.countries, 'all', z.array(countrySchema), '--countries') }),
-    ...(options.kinds !== undefined && { kinds: readList(options.kinds, 'none', z.array(z.enum(restrictedKinds)), '--kinds') }),
+    ...(options.countries !== undefined && {
+      countries: readList(options.countries, 'all', numberRulesSchema.shape.countries, '--countries'),
+    }),
+    ...(options.kinds !== undefined && { kinds: readList(options.kinds, 'none', numberRulesSchema.shape.kinds, '--kinds') }),
   };
   if (Object.keys(change).length === 0) throw new Problem('invalid', 'Specify --countries or --kinds.');
   await setNumberRules(ports, caller, toReference(scope), change);
@@ -99,7 +101,7 @@ async function runSetNumbers(context: AdminContext, options: ScopeOptions & { co
 }
 
 /** Parses a comma-separated list. `empty` is the word for an empty list, and `inherit` removes the scope's own setting. */
-function readList<Item>(text: string, empty: string, schema: z.ZodType<Item[]>, option: string): Item[] | null {
+function readList<Item>(text: string, empty: string, schema: z.ZodType<Item[] | null>, option: string): Item[] | null {
   if (text === 'inherit') return null;
   if (text === empty) return [];
   const items = text.split(',').map((item) => item.trim());

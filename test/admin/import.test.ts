@@ -97,8 +97,15 @@ describeAdmin('admin import', ({ admin, json, kind, database }) => {
     [
       'a name with invisible characters',
       { partners: [{ externalId: 'p1', name: 'One\u202e' }] },
-      'partners 0 name Remove the invisible character U+202E',
+      'partners.0.name: Remove the invisible character U+202E',
     ],
+    [
+      'an entry without its fields',
+      { partners: [{}] },
+      'partners.0.externalId: This field is required.\npartners.0.name: This field is required.',
+    ],
+    ['an unknown field', { x: 1 }, 'import.json: x: Unknown field.'],
+    ['a list', [], 'import.json: Must be an object.'],
   ] as const) {
     it(`refuses ${what}, says where, and imports nothing`, async () => {
       const { code, stderr } = await admin(['import', file(content)]);

@@ -101,7 +101,7 @@ describeAdmin('admin, for protection rules', ({ admin, json, database }) => {
     it('refuses an invalid file, and says what is wrong and where', async () => {
       const { code, stderr } = await admin(['calling-hours', 'set', file([{ ...rules[0], to: '08:00' }], 'hours.json'), ...account]);
       expect([code, stderr]).to.satisfy(
-        ([exit, text]: [number, string]) => exit === 2 && text.includes('0 to The end must be later than the start.'),
+        ([exit, text]: [number, string]) => exit === 2 && text.includes('0.to: The end must be later than the start.'),
       );
       expect((await admin(['calling-hours', 'set', file('no JSON', 'hours.json'), ...account])).code).to.equal(2);
       expect((await admin(['calling-hours', 'set', '/nowhere.json', ...account])).code).to.equal(2);
@@ -109,6 +109,11 @@ describeAdmin('admin, for protection rules', ({ admin, json, database }) => {
   });
 
   describe('numbers', () => {
+    it('says which kinds of numbers exist', async () => {
+      const { code, stderr } = await admin(['numbers', 'set', ...account, '--kinds', 'bogus']);
+      expect([code, stderr]).to.deep.equal([2, 'error: --kinds: 0: Must be one of premium-rate, shared-cost, satellite, personal.\n']);
+    });
+
     it('limits countries and allows kinds of numbers, and accounts inherit both', async () => {
       await json('numbers', 'set', ...partner, '--countries', 'de,AT', '--kinds', 'premium-rate,satellite');
       const effective = { countries: ['DE', 'AT'], kinds: ['premium-rate', 'satellite'] };
