@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { browserForEach, describeBrowser, untilSessionIsReadAgain } from '../support/browser.ts';
+import { tryAgain } from '../support/console-harness.ts';
 import { eventually, until } from '../support/until.ts';
 
 const [session, selection] = [/\/console\/session$/, /\/console\/session\/tenancy$/];
@@ -150,7 +151,7 @@ describeBrowser('the console in a browser, if a response about the tenancy arriv
     await until(() => refused > 0);
     await browser.page.getByText('Busy for now.').waitFor();
     await browser.page.unroute(selection);
-    await button('Try again').click();
+    await tryAgain(browser.page);
     await shown('Blue Clinic');
     expect(url()).to.equal(address('account', account));
   });
