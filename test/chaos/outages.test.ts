@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { npmPrograms } from '../../scripts/support/postgres.ts';
@@ -101,8 +101,19 @@ async function failSyncs({ cleanup, context }: Trial, pids: readonly number[]): 
   };
   cleanup.defer(stop);
   // strace prints nothing once it's attached, and exits if it can't attach.
-  if ((await Promise.race([ended, pause(1_000, 'attached')])) !== 'attached') skip(context, 'strace is missing or may not trace');
+  await until(() => child.exitCode !== null || pids.every(isTraced));
+  if (child.exitCode !== null) skip(context, 'strace is missing or may not trace');
   return stop;
+}
+
+/** Whether all threads of a process are traced, or it has ended. */
+function isTraced(pid: number): boolean {
+  try {
+    return readdirSync(`/proc/${pid}/task`).every((id) => !/^TracerPid:\t0$/m.test(readFileSync(`/proc/${pid}/task/${id}/status`, 'utf8')));
+  } catch {
+    // A thread has ended, or the whole process.
+    return !existsSync(`/proc/${pid}`);
+  }
 }
 
 describeAttacks(
