@@ -133,7 +133,11 @@ describeBrowser('after a failed or lost response', () => {
         .write('api_keys')
         .where({ name: 'One' })
         .update({ last_used_at: instant(Date.now()) });
-      await page().clock.runFor(20_000);
+      // Repeated, because the page rests longer after a slow load.
+      await until(async () => {
+        await page().clock.runFor(1_000);
+        return (await button('Revoke 1 key…').count()) > 0;
+      });
       await button('Revoke 1 key…').click();
       await dialog('Revoke API Key?').getByText('Two').first().waitFor();
     });
