@@ -95,6 +95,8 @@ describeBrowser('the console with more campaigns, users and calls than fit on a 
   it('shows how many keys a deletion revokes, and offers to cancel their calls', async () => {
     await open('#/users');
     await page.getByLabel('Search by name or email').fill('user 0001');
+    // Until the search is done, the row is where another will be.
+    await page.getByText('1 user', { exact: true }).waitFor();
     await button('Delete Üser 0001').click();
     await page.getByText('700 API keys will stop working').waitFor();
     await page.getByText('The table lists the newest 500.').waitFor();
