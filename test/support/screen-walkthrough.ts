@@ -251,7 +251,7 @@ export async function* walkThrough<Shown extends EnginePage>(open: (url: string)
     await page.getByText('Enter your password.').waitFor();
     yield stop('sign-in-incomplete');
     if (namesServer) await page.getByLabel('Server address').fill('http://127.0.0.1:1');
-    else network.faults.push({ status: 502 });
+    else network.faults.push({ path: '/console/session', method: 'POST', fault: { status: 502 } });
     await page.getByLabel('Email').fill('ada@example.com');
     await page.getByLabel('Password').fill('secret');
     await button('Sign in').click();
