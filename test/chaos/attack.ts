@@ -133,7 +133,9 @@ export async function openScene(trial: Trial, { behavior = takes, deduplicates =
     cancel: (requestId: string, target: Target = {}): Promise<Reply> => ledger.cancel(formatUrl(target), keyValue, requestId),
     /** Revokes a key, after which no request with it may be accepted. */
     async revoke(id: string, key: string, url = scene.core().url): Promise<void> {
-      const { status } = await ask('DELETE', `${url}/console/api-keys/${id}`, { cookie });
+      let status = 503;
+      // A core that waited too long for the processor has changed nothing.
+      while (status === 503 && !cleanup.disposed) ({ status } = await ask('DELETE', `${url}/console/api-keys/${id}`, { cookie }));
       if (status === 204) ledger.revoked.add(key);
       else ledger.fail(`revoking a key got ${status}`);
     },
