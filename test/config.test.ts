@@ -153,9 +153,18 @@ describe('the configuration', () => {
         for (const value of [Number(min) - 1, Number(max) + 1]) expect(readError({ [name]: `${value}` })).to.contain(unit);
       }
     }
-    for (const name of ['RETENTION_DAYS', 'AUDIT_RETENTION_DAYS'])
-      expect(readError({ [name]: '0' })).to.contain('a number of days, or off');
+    for (const name of ['RETENTION_DAYS', 'AUDIT_RETENTION_DAYS']) {
+      for (const value of ['0', '100000']) expect(readError({ [name]: value })).to.contain('a number of days from 1 to 99999, or off');
+      for (const value of ['1', '99999']) expect(readError({ [name]: value })).to.equal('none');
+    }
     expect(readError({ DIALER_LIVE_CALLS: '1.5' })).to.equal('DIALER_LIVE_CALLS: must be a whole number from 1 to 100000');
+  });
+
+  it("doesn't trust all addresses as proxies, and says so", () => {
+    for (const all of ['0.0.0.0/0', '::/0', '::ffff:0:0/96', '10.0.0.0/8,0.0.0.0/0', '0.0.0.0/1,128.0.0.0/1'])
+      expect(readError({ TRUSTED_PROXIES: all })).to.contain('must not include all addresses');
+    for (const wrong of ['everyone', '10', '10.0.0.0/33'])
+      expect(readError({ TRUSTED_PROXIES: wrong })).to.contain('must be IP addresses or CIDR ranges');
   });
 
   for (const [variable, value, more] of [

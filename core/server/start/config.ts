@@ -70,7 +70,7 @@ const signingSecrets = list.refine((secrets) => secrets.every(isSigningSecret), 
 
 const days = z
   .string()
-  .refine((text) => text === 'off' || /^[1-9]\d{0,4}$/.test(text), { error: 'must be a number of days, or off' })
+  .refine((text) => text === 'off' || /^[1-9]\d{0,4}$/.test(text), { error: 'must be a number of days from 1 to 99999, or off' })
   .transform((text) => (text === 'off' ? null : Number(text)));
 
 export const defaultRetention: RetentionDays = { contacts: 90, auditEvents: null };
@@ -119,7 +119,11 @@ const schema = z.object({
   TLS_KEY_FILE: z.string().optional(),
   DATABASE_URL: databaseUrl,
   SESSION_SECRETS: secrets,
-  TRUSTED_PROXIES: list.refine(areAddresses, { error: 'must be IP addresses or CIDR ranges, separated by commas' }),
+  TRUSTED_PROXIES: list
+    .refine(areAddresses, { error: 'must be IP addresses or CIDR ranges, separated by commas', abort: true })
+    .refine((addresses) => !includeAll(addresses), {
+      error: 'must not include all addresses, because then every client could pretend to have another address',
+    }),
   WEB_CONSOLE: z.enum(['on', 'off'], { error: 'must be on or off' }).default('on'),
   DIALER: z.enum(['simulated', 'webhook', 'off'], { error: 'must be simulated, webhook or off' }).default('off'),
   DIALER_URL: z
@@ -341,12 +345,23 @@ function areAddresses(addresses: string[]): boolean {
   // The library also reads 10 as 0.0.0.10, and 010.0.0.1 as 8.0.0.1.
   if (!addresses.every((address) => isIP(address.replace(/\/.*/, '')) !== 0)) return false;
   try {
-    const trusts = proxyAddress.compile(addresses);
-    // A list that includes both the first and the last IPv4 address includes all of them, in whatever notation, such as ::ffff:0:0/96.
-    return !(trusts('0.0.0.0', 0) && trusts('255.255.255.255', 0));
+    proxyAddress.compile(addresses.filter((address) => !isPrefixZero(address)));
+    return true;
   } catch {
     return false;
   }
+}
+
+/** The library doesn't read this prefix. */
+function isPrefixZero(address: string): boolean {
+  return /\/0+$/.test(address);
+}
+
+/** A list that includes both the first and the last IPv4 address includes all of them, in whatever notation, such as ::ffff:0:0/96. */
+function includeAll(addresses: string[]): boolean {
+  if (addresses.some(isPrefixZero)) return true;
+  const trusts = proxyAddress.compile(addresses);
+  return trusts('0.0.0.0', 0) && trusts('255.255.255.255', 0);
 }
 
 export type OidcConfig = NonNullable<Config['oidc']>;
