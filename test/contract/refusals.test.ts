@@ -19,6 +19,7 @@ import {
   tenanciesQuerySchema,
 } from '#contract/console/session.ts';
 import { createUserSchema } from '#contract/console/users.ts';
+import { hoursRuleSchema } from '#contract/protection/calling-hours.ts';
 import { validate } from '#contract/validate.ts';
 
 const phone = '+493012345678';
@@ -34,6 +35,7 @@ const variables = (fields: object) => call({ variables: fields });
 const newKey = (fields: object): Input => [createApiKeySchema, { name: 'CRM', expiration: { kind: 'none' }, timeZone: 'UTC', ...fields }];
 const newUser = (fields: object): Input => [createUserSchema, { email: 'ada@example.com', name: 'Ada', userType: 'staff', ...fields }];
 const limited = (fields: object): Input => [changeApiKeySchema, fields];
+const hours = (from: string, to: string): Input => [hoursRuleSchema, { prefix: '', days: ['mon'], from, to }];
 const search = (text: string): Input => [tenanciesQuerySchema, { search: text }];
 
 const control = 'Must not contain control characters.';
@@ -46,6 +48,7 @@ const identifier = 'Must be an ID of 1 to 64 letters, digits, hyphens and unders
 const digest = 'Must be the SHA-256 hash of the key value as 64 hexadecimal digits.';
 const requestId = 'Must be 1 to 128 characters from A-Z a-z 0-9 . _ ~ - and :, but not "." or "..".';
 const variableName = 'Must be 1 to 64 characters, without control characters.';
+const time = 'Must be a time from 00:00 to 24:00, such as 09:00.';
 const day = 'Must be a date in the format YYYY-MM-DD.';
 const userType = 'Must be account, partner or staff.';
 const states = 'Must be one of queued, dialing, completed, no_answer, busy, failed, unknown, cancelled, lapsed, blocked.';
@@ -131,6 +134,14 @@ const wrong: [what: string, input: Input, path: string, message: string][] = [
   ['101 keys', [revokeApiKeysSchema, { ids: ids(101) }], 'ids', 'Must contain at most 100 IDs.'],
   ['half a digest', [identifyApiKeySchema, { sha256: 'a'.repeat(63) }], 'sha256', digest],
   ['more than a digest', [identifyApiKeySchema, { sha256: 'a'.repeat(65) }], 'sha256', digest],
+  ['a time without its zero', hours('9:00', '20:00'), 'from', time],
+  ['an end that is not a time', hours('09:00', '1pm'), 'to', time],
+  [
+    'an end before the start',
+    hours('20:00', '09:00'),
+    'to',
+    'The end must be later than the start. For a window past midnight, use two rules.',
+  ],
   ['an unknown kind of list', [recordExportSchema, { list: 'keys', rows: 0 }], 'list', 'Must be api-keys, calls, users or activity.'],
   ['an unknown call state', [callsQuerySchema, { state: 'ringing' }], 'state', states],
   ['a search with a control character', search('\0'), 'search', control],

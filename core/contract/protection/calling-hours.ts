@@ -38,6 +38,8 @@ function findRuleProblem({ days, date, from, to, closed }: HoursRule): { path: s
   if ((days === undefined) === (date === undefined)) return { path: ['days'], message: 'Must have either days or a date.' };
   if (closed) return from || to ? { path: ['closed'], message: "A closed day can't have from or to." } : null;
   if (from === undefined || to === undefined) return { path: ['from'], message: 'Must have from and to, or "closed": true.' };
+  // The schema already refuses a text that isn't a time, and comparing it would add a wrong message.
+  if (!isTime(from) || !isTime(to)) return null;
   return from < to ? null : { path: ['to'], message: 'The end must be later than the start. For a window past midnight, use two rules.' };
 }
 
