@@ -149,7 +149,7 @@ export async function revokeApiKey(
   why: Why = {},
 ): Promise<ApiKey> {
   const [apiKey] = await revoke(ports, caller, [id], cancelQueuedCalls, why);
-  if (!apiKey) throw notFound('API key');
+  if (!apiKey) throw notFound('API key', caller.viewer);
   return apiKey;
 }
 
@@ -229,7 +229,7 @@ export function toQuota(limits: KeyLimits | null, placedToday: number | null, at
 export async function changeApiKey(ports: Ports, { viewer, actor }: Caller, id: string, change: ChangeApiKey): Promise<ApiKey> {
   const store = ports.stores.apiKeys;
   const [apiKey] = await store.findToChange(scopeFor(viewer).apiKeys, [id]);
-  if (!apiKey) throw notFound('API key');
+  if (!apiKey) throw notFound('API key', viewer);
   const before = apiKey.limits?.version ?? null;
   const limits = applyChange(ports, apiKey, change);
   // A repeated change isn't refused, because the response to the first one may have been lost.
@@ -238,7 +238,7 @@ export async function changeApiKey(ports: Ports, { viewer, actor }: Caller, id: 
   const event = auditEvent(ports, actor, 'api-key.limited', { kind: 'api-key', id, name: apiKey.name }, apiKey.eventScope);
   if (!(await store.limit(id, before, limits, { ...event, detail: describeLimits(limits) }))) {
     if (await store.find(scopeFor(viewer).apiKeys, id)) throw concurrentChange();
-    throw notFound('API key');
+    throw notFound('API key', viewer);
   }
   return { ...apiKey, limits };
 }

@@ -1,4 +1,5 @@
 import { type FieldError, type ProblemCode, problemTable } from '#contract/problems.ts';
+import type { Operator, Viewer } from './model.ts';
 
 /** The only detail of a 401, so that a caller doesn't learn the reason. */
 export const unauthorizedDetail = 'This request needs valid credentials.';
@@ -56,8 +57,13 @@ export function unauthorized(): Problem {
 }
 
 /** Returns the same problem for what the user can't see and what doesn't exist, so that no one learns which IDs exist. */
-export function notFound(what: string): Problem {
-  return new Problem('not-found', `This ${what} doesn't exist, or you don't have access to it.`);
+export function notFound(what: string, viewer: Pick<Viewer | Operator, 'userType'> | null = null): Problem {
+  return new Problem('not-found', describeMissing(what, viewer));
+}
+
+/** The operator has access to everything. */
+export function describeMissing(what: string, viewer: Pick<Viewer | Operator, 'userType'> | null): string {
+  return `This ${what} doesn't exist${viewer?.userType === 'operator' ? '' : ", or you don't have access to it"}.`;
 }
 
 /** A body can have thousands of errors, so the response lists only the first ones. */

@@ -45,6 +45,7 @@ describeAdmin('admin key', ({ admin, json, kind, database }) => {
     expect((await admin(['key', 'limit', id, '--addresses', 'any'])).stdout).to.include(
       'API key CRM is now limited: at most 1,000 calls per day.',
     );
+    expect((await admin(['key', 'limit', 'nope', '--addresses', 'any'])).stderr).to.equal("error: This API key doesn't exist.\n");
     for (const [wrong, message] of [
       [['--addresses', '10.0.0.0/8,10.0.0.7/8'], '--addresses 10.0.0.7/8: The address has bits set beyond its prefix length.'],
       [['--calls-per-day', '1e3'], '--calls-per-day: Must be a whole number.'],
@@ -177,7 +178,7 @@ describeAdmin('admin key', ({ admin, json, kind, database }) => {
         [
           `Revoked API key Leaked (${key.id}), owned by Ada Account.`,
           `Revoked API key Second (${id}), owned by Ada Account.`,
-          "NOT REVOKED  no-such-id: This API key doesn't exist, or you don't have access to it.",
+          "NOT REVOKED  no-such-id: This API key doesn't exist.",
           'Revoked 2 API keys. Not revoked: 1.',
           "Couldn't cancel all queued calls of these keys yet. A core retries every minute.",
           '',

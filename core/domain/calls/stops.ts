@@ -57,7 +57,7 @@ function findAccess(viewer: Caller['viewer']): ProtectionAccess | null {
 /** @throws Problem `forbidden` if someone else has to resume it, or `not-found` */
 async function findResumable(ports: Ports, viewer: Caller['viewer'], id: string): Promise<DialingStop> {
   const stop = (await listStops(ports, viewer)).find((each) => each.id === id);
-  if (!stop) throw notFound('ID');
+  if (!stop) throw notFound('ID', viewer);
   if (!mayResume(viewer, stop)) throw new Problem('forbidden', `Only ${describeResumers(stop)} can resume this.`);
   return stop;
 }

@@ -7,7 +7,7 @@ import { auditEvent, describeChange } from '../audit/audit.ts';
 import type { Actor, AuditEvent, Caller, Digest, OwningScope, SignedInCaller, Tenancy, Viewer } from '../model.ts';
 import { idCursors, type Page, readPage, toId } from '../paging.ts';
 import type { Campaign, DirectoryKind, ListFilter, Managed, ManagedAccount, ManagedCampaign, ManagedPartner, Ports } from '../ports.ts';
-import { invalidField, notFound, Problem } from '../problem.ts';
+import { describeMissing, invalidField, notFound, Problem } from '../problem.ts';
 import { selectTenancy } from '../sign-in/sessions.ts';
 import { type DirectoryAccess, scopeFor } from './scope.ts';
 
@@ -88,7 +88,7 @@ export async function createPartner(ports: Ports, { viewer, actor }: Caller, nam
 
 export async function createAccount(ports: Ports, { viewer, actor }: Caller, name: string, partnerId: string): Promise<ManagedAccount> {
   const partner = await ports.stores.directory.find('partner', toAccess(viewer), partnerId);
-  if (!partner) throw notInScope('partnerId', 'partner');
+  if (!partner) throw notInScope('partnerId', 'partner', viewer);
   const [account, event] = add(ports, actor, 'account', name, { partnerId });
   await ports.stores.directory.create('account', account, partnerId, event);
   return { ...account, partner: toNamed(partner), campaigns: 0 };
@@ -96,7 +96,7 @@ export async function createAccount(ports: Ports, { viewer, actor }: Caller, nam
 
 export async function createCampaign(ports: Ports, { viewer, actor }: Caller, name: string, accountId: string): Promise<ManagedCampaign> {
   const account = await ports.stores.directory.find('account', toAccess(viewer), accountId);
-  if (!account) throw notInScope('accountId', 'account');
+  if (!account) throw notInScope('accountId', 'account', viewer);
   const [campaign, event] = add(ports, actor, 'campaign', name, { accountId, partnerId: account.partner.id });
   await ports.stores.directory.create('campaign', campaign, accountId, event);
   return { ...campaign, account: toNamed(account), partner: account.partner, settings: {} };
@@ -111,7 +111,7 @@ function add(ports: Ports, actor: Actor, kind: DirectoryKind, name: string, owne
 
 async function findManaged<Kind extends DirectoryKind>({ stores }: Ports, viewer: Caller['viewer'], kind: Kind, id: string) {
   const managed = await stores.directory.find(kind, accessTo(kind, viewer), id);
-  if (!managed) throw notFound(kind);
+  if (!managed) throw notFound(kind, viewer);
   return managed;
 }
 
@@ -138,7 +138,7 @@ export async function changeManaged<Kind extends DirectoryKind>(
   const settingNames = changesSettings ? `settings: ${Object.keys(settings).join(', ') || 'none'}` : undefined;
   const detail = [describeChange({ name: [managed.name, changed.name] }), settingNames].filter((part) => part !== undefined).join('; ');
   const event = auditEvent(ports, actor, `${kind}.changed`, { kind, id, name: changed.name }, toScope[kind](managed));
-  if (!(await ports.stores.directory.change(kind, changed, { ...event, detail }))) throw notFound(kind);
+  if (!(await ports.stores.directory.change(kind, changed, { ...event, detail }))) throw notFound(kind, viewer);
   return changed;
 }
 
@@ -154,7 +154,7 @@ export async function deleteManaged<Kind extends DirectoryKind>(
   const owningScope = kind === 'partner' ? null : toScope[kind](managed);
   const event = auditEvent(ports, actor, `${kind}.deleted`, { kind, id, name: managed.name }, owningScope);
   const belonging = await ports.stores.directory.delete(kind, id, event);
-  if (!belonging) throw notFound(kind);
+  if (!belonging) throw notFound(kind, viewer);
   if (belonging.length === 0) return managed;
   const things = belonging.map(({ noun, count }) => (count === null ? `${noun}s` : counted(count, noun)));
   const list = new Intl.ListFormat('en').format(things);
@@ -179,8 +179,8 @@ function requireStaff(viewer: Caller['viewer']): DirectoryAccess {
   return directory;
 }
 
-export function notInScope(path: string, kind: DirectoryKind): Problem {
-  return invalidField(path, `This ${kind} doesn't exist, or you don't have access to it.`);
+export function notInScope(path: string, kind: DirectoryKind, viewer: Caller['viewer'] | null = null): Problem {
+  return invalidField(path, describeMissing(kind, viewer));
 }
 
 function toNamed({ id, name }: Named): Named {

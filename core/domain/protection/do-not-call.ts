@@ -99,10 +99,10 @@ export async function liftNumber(ports: Ports, { viewer, actor }: Caller, id: st
   requireAdministrator(viewer, 'remove numbers from the do-not-call list');
   const { doNotCall } = ports.stores;
   const entry = await doNotCall.findEntry(requireAccess(scopeFor(viewer).campaigns), id);
-  if (!entry) throw notFound('ID');
+  if (!entry) throw notFound('ID', viewer);
   const subject = { kind: 'do-not-call', id, name: reason } as const;
   const owner = (await ports.stores.rules.findScope({ kind: 'all' }, entry.scope.kind, entry.scope.id))?.owner ?? null;
-  if (!(await doNotCall.lift(id, auditEvent(ports, actor, 'do-not-call.lifted', subject, owner)))) throw notFound('ID');
+  if (!(await doNotCall.lift(id, auditEvent(ports, actor, 'do-not-call.lifted', subject, owner)))) throw notFound('ID', viewer);
 }
 
 /** @throws Problem `forbidden` if a staff user hasn't selected a tenancy */
