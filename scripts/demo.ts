@@ -16,7 +16,10 @@ const password = randomBytes(9).toString('base64url');
 
 async function fill(ports: Ports): Promise<string> {
   if ((await ports.stores.users.count()) > 0) {
-    throw new Problem('conflict', 'This database already has users. Use an empty one: DATABASE_URL=sqlite:./data/demo.db npm run demo');
+    throw new Problem(
+      'conflict',
+      'This database already has users. To go on with it, start the core without `npm run demo`. Otherwise, use an empty one: DATABASE_URL=sqlite:./data/demo.db npm run demo',
+    );
   }
   const partner = await createPartner(ports, operator, 'Northwind Voice');
   const clinic = await createAccount(ports, operator, 'Harbour Dental', partner.id);

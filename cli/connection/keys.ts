@@ -76,7 +76,7 @@ export function checkedKey(text: string, subject: string): string {
   if (other !== undefined) throw usageError(`${subject} contains several API keys. Use only one.`);
   if (keyValue !== undefined) return keyValue;
   if (hasMistypedKey(text))
-    throw usageError(`At least one character of ${subject} is wrong, because its checksum doesn't match. Copy the key again.`);
+    throw usageError(`${subject} has at least one wrong character, because its checksum doesn't match. Copy the key again.`);
   throw usageError(
     `${subject} isn't an API key: a key is svc_sk_live_ followed by 49 letters and digits, which end in a checksum. Copy the whole key again.`,
   );
