@@ -6,15 +6,18 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import Koa from 'koa';
 import { request } from 'undici';
+import { limits } from '#contract/limits.ts';
 import type { State } from '../../core/http/middleware/context.ts';
 import { toEncodedStream } from '../../core/http/middleware/encoding.ts';
+import { fakeClock } from '../support/clock.ts';
 import { openCore } from '../support/core.ts';
 import { ask } from '../support/http.ts';
 import { openOnce } from '../support/suites.ts';
-import { createKey, signIn } from '../support/tenants.ts';
+import { createKey, placeCall, signIn } from '../support/tenants.ts';
 
 describe('a response to the console', () => {
-  const harness = openOnce(() => openCore());
+  const clock = fakeClock();
+  const harness = openOnce(() => openCore({ clock }));
   let cookie: string;
   let list: string;
   before(async () => {
@@ -100,6 +103,19 @@ describe('a response to the console', () => {
     expect((await again(await signIn(harness.core.url, 'tom@example.com'))).status).to.equal(200);
     await createKey(harness.core.url, cookie, 'One more');
     expect((await again()).status).to.equal(200);
+  });
+
+  it('is also a 304 if it is an unchanged list of calls with a next page, a minute later', async () => {
+    const { core, tenants } = harness;
+    const { keyValue } = await createKey(core.url, cookie, 'Many calls');
+    for (let n = 0; n <= limits.page; n++) await placeCall(core.url, tenants.campaign.id, keyValue);
+    for (const path of ['/console/calls', `/console/campaigns/${tenants.campaign.id}/calls`]) {
+      const { headers, json } = await ask('GET', core.url + path, { cookie });
+      expect(json['nextCursor'], path).to.be.a('string');
+      clock.advance({ minutes: 1 });
+      const again = await ask('GET', core.url + path, { cookie, headers: { 'If-None-Match': String(headers['etag']) } });
+      expect(again.status, path).to.equal(304);
+    }
   });
 });
 

@@ -47,7 +47,7 @@ async function withExactMatches(
   { cursor, filter }: CallQuery,
   { items, nextCursor, begunAt }: FoundPage,
 ): Promise<ListedCall[]> {
-  if (filter.search === '' || (cursor === null && nextCursor === null)) return items;
+  if (begunAt === null || (cursor === null && nextCursor === null)) return items;
   const before = plus(begunAt, -oneMinute);
   const exact = await stores.callList.matchingExactly(scope, filter, before, scopeFor(viewer).apiKeys, limits.page + 1);
   // Too many for one page; the search will find them.
@@ -77,22 +77,25 @@ export async function findCallsToExport(ports: Ports, viewer: Viewer, query: Cal
 async function findPage(ports: Ports, viewer: Viewer, scope: CallScope, query: CallQuery, turn: Turn, size: number = limits.page) {
   const calls: ListedCall[] = [];
   const cursor = callCursors.read(query.cursor);
-  const begunAt = cursor?.at ?? ports.clock.now();
+  const begunAt = query.filter.search === '' ? null : (cursor?.at ?? ports.clock.now());
+  const toPosition = (call: { contactId: string; placedAt: Millis }) => ({ at: begunAt ?? call.placedAt, id: call.contactId });
   for (let after = cursor?.id ?? null; ; ) {
     const rows = size + 1 - calls.length;
     const rowsFound = await ports.stores.callList.list(scope, query.filter, after, scopeFor(viewer).apiKeys, rows);
     calls.push(...rowsFound.calls);
     const { end } = rowsFound;
-    if (calls.length > size || end === null)
-      return { ...toPage(callCursors, size, calls, ({ contactId: id }) => ({ at: begunAt, id })), searchedBackTo: null, begunAt };
+    if (calls.length > size || end === null) return { ...toPage(callCursors, size, calls, toPosition), searchedBackTo: null, begunAt };
     // A campaign may have ten million calls without a match, so an incomplete page is a valid result.
-    const nextCursor = callCursors.write({ at: begunAt, id: end.contactId });
+    const nextCursor = callCursors.write(toPosition(end));
     if (!(await turn.yieldTurn())) return { items: calls, nextCursor, searchedBackTo: end.placedAt, begunAt };
     after = end.contactId;
   }
 }
 
-/** A position has the time of the first page, and the last call. */
+/**
+ * A position has the last call, and the time when the first page of a search was read. Without a search, it has the time of the call, so that
+ * an unchanged list has the same ETag.
+ */
 const callCursors = timeCursors('calls');
 
 async function countCalls(ports: Ports, scope: CallScope, filter: CallFilter, turn: Turn): Promise<Total> {
@@ -111,9 +114,9 @@ async function countCalls(ports: Ports, scope: CallScope, filter: CallFilter, tu
 
 /**
  * @property searchedBackTo the time back to which calls were searched, if the search stopped before the page was full
- * @property begunAt when the first page was read
+ * @property begunAt when the first page of a search was read; null without a search
  */
-type FoundPage = Page<ListedCall> & { searchedBackTo: Millis | null; begunAt: Millis };
+type FoundPage = Page<ListedCall> & { searchedBackTo: Millis | null; begunAt: Millis | null };
 
 export async function showCall(ports: Ports, viewer: Viewer, campaignId: string, contactId: string): Promise<CallDetails> {
   await requireCampaign(ports, viewer, campaignId);
