@@ -193,7 +193,7 @@ function consoleAnswer(name: keyof ConsoleRoutes): Middleware {
     if (typeof view !== 'object' || view === null || view instanceof Readable) return;
     ctx.type = 'application/json';
     const bytes = Buffer.from(jsonLine(view));
-    if (ctx.method === 'GET' && isUnchanged(ctx, toEtag(bytes))) return;
+    if (['GET', 'HEAD'].includes(ctx.method) && isUnchanged(ctx, toEtag(bytes))) return;
     // Don't compress a secret, because the compressed length would reveal something about it.
     if (secret !== undefined || bytes.length < worthCompressing) ctx.body = bytes;
     else await setEncodedBody(ctx, bytes);

@@ -117,6 +117,40 @@ describe('a response to the console', () => {
       expect(again.status, path).to.equal(304);
     }
   });
+
+  it('has the same status and headers for HEAD as for GET, and no body', async () => {
+    const { core, tenants } = harness;
+    const pat = await signIn(core.url, 'pat@example.com');
+    const send = async (method: 'GET' | 'HEAD', path: string, more: Record<string, string>) => {
+      const answer = await request(core.url + path, { method, headers: { Cookie: pat, 'Accept-Encoding': 'br, gzip', ...more } });
+      const ofMessage = ['date', 'connection', 'keep-alive', 'transfer-encoding', 'x-request-id'];
+      const headers = Object.fromEntries(Object.entries(answer.headers).filter(([name]) => !ofMessage.includes(name)));
+      return { status: answer.statusCode, headers, isEmpty: (await answer.body.arrayBuffer()).byteLength === 0 };
+    };
+    const campaign = `/console/campaigns/${tenants.campaign.id}`;
+    const views = ['api-keys', 'users', 'activity', 'calls', 'session', 'campaigns'].map((name) => `/console/${name}`);
+    const files = ['/console/calls.csv', '/console/activity.csv', '/console/do-not-call.csv', `${campaign}/calls.csv`];
+    const missing = '/console/campaigns/missing/calls';
+    for (const path of [...views, ...files, missing, `${missing}.csv`]) {
+      const get = await send('GET', path, {});
+      expect(await send('HEAD', path, {}), path).to.deep.equal({ ...get, isEmpty: true });
+      const { etag } = get.headers;
+      if (views.includes(path)) expect(etag, path).to.be.a('string');
+      if (etag === undefined) continue;
+      const headers = { 'If-None-Match': String(etag) };
+      const [unchanged, head] = [await send('GET', path, headers), await send('HEAD', path, headers)];
+      expect(unchanged.status, path).to.equal(304);
+      expect(head, path).to.deep.equal(unchanged);
+    }
+  });
+
+  it("isn't recorded as an export for HEAD", async () => {
+    const count = async () =>
+      String((await ask('GET', `${harness.core.url}/console/activity?action=list.exported`, { cookie })).json['total']);
+    const before = await count();
+    expect((await ask('HEAD', `${harness.core.url}/console/calls.csv`, { cookie })).status).to.equal(200);
+    expect(await count()).to.equal(before);
+  });
 });
 
 describe('a compressed stream', () => {

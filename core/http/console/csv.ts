@@ -36,15 +36,15 @@ const openExports = new Map<string, number>();
  */
 export async function sendCsv(ctx: Context, deps: HttpDeps, request: Export): Promise<void> {
   ctx.type = 'text/csv; charset=utf-8';
-  ctx.attachment(csvFileName(request.list, '', request.days));
-  if (ctx.method === 'HEAD') {
-    ctx.body = '';
-    return;
-  }
   countOpen(ctx);
   // Read the first part before sending the status, so that a refusal doesn't become a file.
   const first = await readPart(ctx, request, null);
   ctx.attachment(csvFileName(request.list, request.nameSubject?.(first) ?? '', request.days));
+  if (ctx.method === 'HEAD') {
+    // Only the headers of a stream are sent, which say nothing about its length.
+    ctx.body = toEncodedStream(ctx, Readable.from([]));
+    return;
+  }
   const caller = { viewer: getViewer(ctx), actor: getActor(deps, ctx) };
   await countRecorded(deps.ports, 'export', caller.viewer.id);
   await recordListExport(deps.ports, caller, request.list, fileName(request));
