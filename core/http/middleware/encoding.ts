@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { pipeline, Readable } from 'node:stream';
 import { promisify } from 'node:util';
-import { brotliCompress, constants, createGzip, gzip } from 'node:zlib';
+import { brotliCompress, constants, createBrotliCompress, createGzip, gzip } from 'node:zlib';
 import type { Context } from './context.ts';
 
 const inGzip = promisify(gzip);
@@ -10,6 +10,18 @@ const inBrotli = promisify(brotliCompress);
 const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } };
 
 const encoders = { br: (bytes: Buffer) => inBrotli(bytes, brotliOptions), gzip: (bytes: Buffer) => inGzip(bytes) };
+
+/**
+ * Each sends all that was written to it before it waits for more. Brotli's window is 256 KB instead of 4 MB, because each open export has one.
+ */
+const streamEncoders = {
+  br: () =>
+    createBrotliCompress({
+      flush: constants.BROTLI_OPERATION_FLUSH,
+      params: { ...brotliOptions.params, [constants.BROTLI_PARAM_LGWIN]: 18 },
+    }),
+  gzip: () => createGzip({ flush: constants.Z_SYNC_FLUSH }),
+};
 
 type Encoding = keyof typeof encoders;
 /** A body in each encoding that has been requested so far. */
@@ -51,23 +63,28 @@ function* toPieces(bytes: Buffer): Generator<Buffer> {
   for (let start = 0; start < bytes.length; start += piece) yield bytes.subarray(start, start + piece);
 }
 
-export async function setEncodedBody(ctx: Context, bytes: Buffer, encoded: Encoded = {}): Promise<void> {
+/** @returns undefined if the client accepts neither */
+function chooseEncoding(ctx: Context): Encoding | undefined {
   ctx.vary('Accept-Encoding');
   const encoding = (['br', 'gzip'] as const).find((name) => ctx.acceptsEncodings(name));
+  if (encoding !== undefined) ctx.set('Content-Encoding', encoding);
+  return encoding;
+}
+
+export async function setEncodedBody(ctx: Context, bytes: Buffer, encoded: Encoded = {}): Promise<void> {
+  const encoding = chooseEncoding(ctx);
   if (encoding === undefined) {
     setBody(ctx, bytes);
     return;
   }
   encoded[encoding] ??= encoders[encoding](bytes);
-  ctx.set('Content-Encoding', encoding);
   setBody(ctx, await encoded[encoding]);
 }
 
 /** Sends each part of the stream as soon as it's read. */
 export function toEncodedStream(ctx: Context, stream: Readable): Readable {
-  ctx.vary('Accept-Encoding');
-  if (!ctx.acceptsEncodings('gzip')) return stream;
-  ctx.set('Content-Encoding', 'gzip');
+  const encoding = chooseEncoding(ctx);
+  if (encoding === undefined) return stream;
   // If the client hangs up, Koa destroys the compressed stream, and the pipeline then ends `stream`.
-  return pipeline(stream, createGzip({ flush: constants.Z_SYNC_FLUSH }), () => undefined);
+  return pipeline(stream, streamEncoders[encoding](), () => undefined);
 }
