@@ -65,7 +65,7 @@ export function testFailingNodes(its: SharedCluster): void {
     ask(method, `${core.url}/console/${path}`, { cookie: keys.partner, ...(body && { body }) });
   const change = async (...args: Parameters<typeof send>) => (await send(...args)).status;
   /** Whether the response says that nothing was changed, for example because the core had already lost its connection to a node. */
-  const isUnchanged = ({ text }: Answer) => text.includes("can't be reached");
+  const isUnchanged = ({ text }: Answer) => /can't be reached|is busy/.test(text);
   const isInDoubt = ({ status, text }: Answer) => status === 503 && text.includes("hasn't confirmed");
 
   it('refuse only the calls of a lost node, keep all acknowledged ones, and accept calls again when it is back', async () => {
