@@ -312,7 +312,7 @@ export type CallDetails = {
 /** Counts calls placed in the quarter-hour that begins at `quarterAt`. */
 export type CallCount = { quarterAt: Millis; state: CallState; answeredBy: AnsweredBy | null; calls: number };
 
-/** The last call of a stretch (see `CallListStore.list`). The next stretch begins after it. Null if there are no older calls. */
+/** A stretch's last call (see `CallListStore.list`), after which the next one begins; null if no older calls are left. */
 export type StretchEnd = { contactId: string; placedAt: Millis } | null;
 
 export type CallListStore = {
@@ -794,7 +794,11 @@ export type DirectoryStore = {
   change(kind: DirectoryKind, entity: Named & Partial<Pick<ManagedCampaign, 'settings'>>, event: AuditEvent): Promise<boolean>;
   /** @returns what belongs to it, if it wasn't deleted because of that; null if it doesn't exist */
   delete(kind: DirectoryKind, id: string, event: AuditEvent): Promise<Belonging[] | null>;
-  /** Shows the campaigns again that the last call found being deleted, and still are: their process has ended. @returns how many */
+  /**
+   * Shows campaigns again that were being deleted when this was last called, and still are: the process that was deleting them has ended.
+   *
+   * @returns how many
+   */
   restoreCampaigns(): Promise<number>;
   /** Lists in the order of the IDs. @param ownerId null for those of all, and then the names of the campaigns' accounts are searched, too */
   list<Kind extends DirectoryKind>(

@@ -59,7 +59,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   }
 
   async function restoreCampaigns(): Promise<void> {
-    await report(directory.restoreCampaigns(), 'campaigns', "campaigns are back whose deletion didn't end");
+    await report(directory.restoreCampaigns(), 'campaigns', 'campaigns are shown again because their deletion failed halfway');
   }
 
   async function sweepEachHour(): Promise<void> {

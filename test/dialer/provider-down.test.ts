@@ -4,7 +4,7 @@ import { freePort } from '../../scripts/support/postgres.ts';
 import { fakeClock } from '../support/clock.ts';
 import { type CoreHarness, openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { type Answer, ask } from '../support/http.ts';
+import { ask, untilServed } from '../support/http.ts';
 import { signingSecret, startReceiver } from '../support/provider.ts';
 import { createKey, insertCalls, onDemand, signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
@@ -40,10 +40,7 @@ describe('a provider that is down', () => {
         Number((await database.read('calls').where(where).count({ n: '*' }).first<{ n: number }>()).n);
       const trouble = async () => {
         const path = `/console/campaigns/${tenants.campaign.id}/calls/summary?timeZone=UTC`;
-        let answer: Answer;
-        // On a busy machine, the core may wait too long for the database.
-        do answer = await ask('GET', core.url + path, { cookie });
-        while (answer.status === 503);
+        const answer = await untilServed(() => ask('GET', core.url + path, { cookie }));
         return callsSummarySchema.parse(answer.json).dialerTrouble;
       };
       const metric = async () =>

@@ -244,16 +244,23 @@ describe('paces and contact limits', () => {
       }
     });
 
-    it('show when the number of a call that they hold was last called, and whether it lapses first', async () => {
-      await dialer.start();
-      const { account, campaign } = dialer.tenants;
+    /** Limits a scope to one call to each number, and calls one. @returns how to place more calls to it */
+    async function callOnce(scope: 'account' | 'partner') {
       const pat = await signIn(dialer.core.url, 'pat@example.com');
       const limits = { calls: 1, days: 2, minutesBetween: 0 };
-      expect((await send('PUT', `contact-limits?scope=account&id=${account.id}`, pat, { limits })).status).to.equal(200);
+      const path = `contact-limits?scope=${scope}&id=${dialer.tenants[scope].id}`;
+      expect((await send('PUT', path, pat, { limits })).status).to.equal(200);
       const contact = { phone: somePhone() };
       const place = async (more: object = {}): Promise<string> => Object((await dialer.place({ contact, ...more })).json).contactId;
       const first = await place();
       await until(async () => (await dialer.call(first))['dialed_at'] !== null);
+      return { pat, contact, place, first };
+    }
+
+    it('show when the number of a call that they hold was last called, and whether it lapses first', async () => {
+      await dialer.start();
+      const { account, campaign } = dialer.tenants;
+      const { pat, contact, place, first } = await callOnce('account');
       const [held, late] = [await place(), await place({ notAfter: new Date(Date.now() + 3_600_000).toISOString() })];
       await until(async () => (await Promise.all([held, late].map(dialer.call))).every((call) => call['held_for'] === 'contact-limit'));
       const { calls } = Object((await send('GET', 'calls', dialer.cookie)).json);
@@ -282,14 +289,8 @@ describe('paces and contact limits', () => {
 
     it("don't tell a user of one account when the partner's other accounts called a number, although its limits count their calls", async () => {
       await dialer.start();
-      const { campaign, partner } = dialer.tenants;
-      const pat = await signIn(dialer.core.url, 'pat@example.com');
-      const limits = { calls: 1, days: 2, minutesBetween: 0 };
-      expect((await send('PUT', `contact-limits?scope=partner&id=${partner.id}`, pat, { limits })).status).to.equal(200);
-      const contact = { phone: somePhone() };
-      const place = async (): Promise<string> => Object((await dialer.place({ contact })).json).contactId;
-      const first = await place();
-      await until(async () => (await dialer.call(first))['dialed_at'] !== null);
+      const { campaign } = dialer.tenants;
+      const { pat, contact, place } = await callOnce('partner');
       const held = await place();
       await until(async () => (await dialer.call(held))['held_for'] === 'contact-limit');
       const body = { phone: contact.phone, campaignId: campaign.id };

@@ -5,7 +5,7 @@ import { changeUser } from '../../core/domain/directory/users.ts';
 import { fakeClock } from '../support/clock.ts';
 import { openCore, type RunningCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { type Answer, ask, readCode, textAt } from '../support/http.ts';
+import { type Answer, ask, readCode, textAt, untilServed } from '../support/http.ts';
 import { openOnce } from '../support/suites.ts';
 import { placeCall, signIn, somePhone } from '../support/tenants.ts';
 
@@ -41,16 +41,9 @@ describe("an API key's calls per day", () => {
       };
       return { ...key, limit, place, today };
     }
-    /** Sends a hundred requests at the same time, half of them to each core. A 503 says that nothing was placed, as on a busy machine. */
+    /** Sends a hundred requests at the same time, half of them to each core. */
     const placeHundred = (send: (core: RunningCore) => Promise<Answer>) =>
-      Promise.all(
-        Array.from({ length: 100 }, async (_, n) => {
-          let answer: Answer;
-          do answer = await send(n % 2 === 0 ? harness.core : other);
-          while (answer.status === 503);
-          return answer;
-        }),
-      );
+      Promise.all(Array.from({ length: 100 }, (_, n) => untilServed(() => send(n % 2 === 0 ? harness.core : other))));
     const countAnswers = (answers: Answer[], status: number) => answers.filter((answer) => answer.status === status).length;
     const quota = ({ headers }: Answer) => [headers['ratelimit-policy'], headers['ratelimit']];
 

@@ -12,7 +12,7 @@ const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } };
 const encoders = { br: (bytes: Buffer) => inBrotli(bytes, brotliOptions), gzip: (bytes: Buffer) => inGzip(bytes) };
 
 /**
- * Each sends all that was written to it before it waits for more. Brotli's window is 256 KB instead of 4 MB, because each open export has one.
+ * Both pass on each part at once instead of collecting more. Each open export has a Brotli window of its own, so it's 256 KB instead of 4 MB.
  */
 const streamEncoders = {
   br: () =>
