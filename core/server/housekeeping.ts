@@ -59,7 +59,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   }
 
   async function restoreCampaigns(): Promise<void> {
-    await report(directory.restoreCampaigns(), 'campaigns', 'campaigns are shown again because their deletion failed halfway');
+    await report(directory.restoreCampaigns(), 'campaigns', "campaigns are shown again because their deletion didn't finish");
   }
 
   async function sweepEachHour(): Promise<void> {
