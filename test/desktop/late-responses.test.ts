@@ -156,6 +156,18 @@ describeBrowser('the console in a browser, if a response about the tenancy arriv
     expect(url()).to.equal(address('account', account));
   });
 
+  it('creates an account in the partner whose accounts it shows, and not before it knows the partner', async () => {
+    await open(`${browser.harness.core.url}/#/directory`, 'staff');
+    const held = await hold(/\/directory\/partners\?.*search=[0-9a-f-]{36}/, 'GET');
+    await browser.page.getByRole('row', { name: 'Northwind Voice' }).click();
+    await button('Show accounts').click();
+    await held.answered;
+    await browser.page.getByRole('button', { name: 'Create account', exact: true, disabled: true }).waitFor();
+    await held.release();
+    await button('Create account').click();
+    await browser.page.getByRole('dialog', { name: 'Create account' }).getByText('In Northwind Voice').waitFor();
+  });
+
   it("says so if the tenancy in its address doesn't exist", async () => {
     await open(`${browser.harness.core.url}/${address('account', { id: 'none' })}`, 'staff');
     await browser.page.getByText('The account or partner in the address doesn’t exist').waitFor();

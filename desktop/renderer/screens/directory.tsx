@@ -129,7 +129,11 @@ export function Directory({ session, title }: ScreenProps) {
   const matches = isWhole ? matching(entries, search) : entries;
   const opened = useOpen(view?.entries, filters.open, (id) => findEntry(kind, id)).row;
   const parentKind = kinds[kind].parent;
-  const parentEntry = useOpen(unlisted, parentKind ? parent : '', (id) => findEntry(parentKind ?? 'partner', id)).row;
+  const { row: parentEntry, failure: parentFailure } = useOpen(unlisted, parentKind ? parent : '', (id) =>
+    findEntry(parentKind ?? 'partner', id),
+  );
+  // A new entry belongs to the parent, so that must be known first.
+  const isParentLoading = parentKind !== null && parent !== '' && !parentEntry && !parentFailure;
   const show = (changes: Partial<Filters>) => change({ open: '', ...changes });
 
   return (
@@ -137,7 +141,12 @@ export function Directory({ session, title }: ScreenProps) {
       <ListPage
         title={title}
         actions={
-          <button type="button" class="primary" onClick={() => open({ name: 'create', kind, parent: parentEntry })}>
+          <button
+            type="button"
+            class="primary"
+            disabled={isParentLoading}
+            onClick={() => open({ name: 'create', kind, parent: parentEntry })}
+          >
             <Icon name="plus" /> Create {kind}
           </button>
         }
