@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import Router from '@koa/router';
+import { z } from 'zod';
 import { sessionRoutes } from '#contract/console/session.ts';
 import { generation, generationHeader } from '#contract/contract-generation.ts';
 import { parameterNames, type Route } from '#contract/route.ts';
@@ -110,6 +111,9 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
   return router;
 }
 
+/** Without it, a filter or an option that a route doesn't have would be ignored, and the response would look as if it had been applied. */
+const noQuery = z.strictObject({});
+
 /** @throws Problem `malformed-request`, `unsupported-media-type`, `too-large`, `invalid`, `unauthorized` or `not-found` */
 async function readRequest<Name extends SessionRoute>(
   ctx: Context,
@@ -119,7 +123,7 @@ async function readRequest<Name extends SessionRoute>(
 ): Promise<Request<Name>> {
   const { path, query, body }: Route = table[name];
   const read = {
-    query: query && readQuery(ctx, query),
+    query: readQuery(ctx, query ?? noQuery),
     body: body && (await readBodyInSession(ctx, deps, body)),
     params: Object.fromEntries(parameterNames(path).map((parameter) => [parameter, readId(ctx, parameter)])),
   };

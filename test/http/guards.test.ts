@@ -132,6 +132,14 @@ describe('the checks for every route', () => {
     expect((await inConsole('GET', `${calls}?state=&search=`)).status).to.equal(200);
   });
 
+  it('refuse query parameters if the route has none', async () => {
+    const { path } = routes.listApiKeys;
+    expect(await readProblem(inConsole('GET', `${path}?search=x`))).to.equal('400 malformed-request: Invalid search: Unknown field.');
+    expect((await inConsole('GET', `${path}?search=`)).status).to.equal(200);
+    const stop = inConsole('POST', `${routes.stopDialing.path}?cancelQueuedCalls=true`, { body: { scope: 'server' } });
+    expect(await readProblem(stop)).to.equal('400 malformed-request: Invalid cancelQueuedCalls: Unknown field.');
+  });
+
   it('tell a signed-in user what is wrong with a URL', async () => {
     expect(await readProblem(inConsole('GET', '/nowhere'))).to.equal('404 not-found: Nothing exists at this path.');
     expect(await readProblem(inConsole('GET', '/console/%zz'))).to.equal('400 malformed-request: The URL has invalid percent-encoding.');
