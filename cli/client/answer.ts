@@ -54,7 +54,9 @@ export function problemError({ status, headers, text, isRepeat = false }: Answer
     problem && status === 403 && kind !== 'notCallable' ? campaignAdvice : undefined,
   ];
   const errors = problem?.errors ?? [];
-  const fields = errors.map(({ path, message }) => `\n  ${path === '' ? 'body' : path}: ${message}`).join('');
+  // The core's detail already says the first error.
+  const others = errors.filter(({ message }, index) => index > 0 || !problem?.detail?.endsWith(message));
+  const fields = others.map(({ path, message }) => `\n  ${path === '' ? 'body' : path}: ${message}`).join('');
   const message = sentences.filter((sentence) => sentence !== undefined).join(' ') + fields;
   return new CallkeyError(kind, message, { ...details, code, errors });
 }

@@ -113,6 +113,16 @@ describe('the error for a response', () => {
     expect(problem(409, { errors })).to.include({ code: 'conflict', message: 'D.\n  contact.phone: No such number.\n  body: Wrong.' });
   });
 
+  it("doesn't repeat the field error that's in the core's detail", () => {
+    const errors = [
+      { path: 'contact.phone', message: 'No such number.' },
+      { path: 'contact.timeZone', message: 'No such number.' },
+    ];
+    const error = problem(422, { detail: 'Invalid body at contact.phone: No such number.', errors });
+    expect(error.message).to.equal('Invalid body at contact.phone: No such number.\n  contact.timeZone: No such number.');
+    expect(error.errors).to.deep.equal(errors);
+  });
+
   it("includes the request's ID for an internal error", () => {
     expect(problem(500, { instance: 'r-1' }).message).to.equal("D. The request's ID is r-1.");
   });
