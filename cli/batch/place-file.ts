@@ -49,7 +49,7 @@ export async function placeFile(context: Context, campaignId: string, from: stri
       const message = `${file.name} has changed since its run was stopped. Nothing was sent. Restore the file, then run ${resume} again.`;
       throw new CallkeyError('conflict', message, { code: 'file-changed' });
     }
-    for (const note of file.notes) output.note(note);
+    if (!options.resumed) for (const note of file.notes) output.note(note);
     if (options.dryRun) await showPlacing(context, campaignId, file, options);
     // Connects before the check, which may take a while, so that a missing key is reported immediately.
     else await withBatch(context, options.pace, (batch) => checkAndPlace(batch, campaignId, file, options, resume));
@@ -60,7 +60,9 @@ export async function placeFile(context: Context, campaignId: string, from: stri
 
 async function checkAndPlace(batch: Batch, campaignId: string, file: CallFile, options: FileOptions, resume: string): Promise<void> {
   const { server, settings, folders, output } = batch;
-  const checked = await checkFile(batch, file, options.skipInvalid);
+  // The command that started the run has already warned about its lines.
+  const heard = options.resumed ? { ...output, note: () => undefined } : output;
+  const checked = await checkFile({ ...batch, output: heard }, file, options.skipInvalid);
   const { good } = checked;
   const run = await openRun(folders, { server, profile: settings.profileName, campaignId }, file, checked, options);
   if (run.completedAt !== null)

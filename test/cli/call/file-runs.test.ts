@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { ndjson } from '../../support/cli.ts';
-import { callFiles, sharedIntegrator } from '../../support/integrator.ts';
+import { callFiles, keyRejected, sharedIntegrator } from '../../support/integrator.ts';
 
 describe('callkey call place --from', () => {
   const its = sharedIntegrator();
@@ -106,6 +106,16 @@ describe('callkey call place --from', () => {
       expect((await its.home.run(['call', 'resume', '--server', its.core.url])).code).to.equal(2);
       expect((await its.home.run(['call', 'resume'], { environment: { CALLKEY_SERVER: its.core.url } })).code).to.equal(0);
       expect(await calls()).to.deep.equal(onceEach(5));
+    });
+
+    it("doesn't repeat the warnings about the file, but reports its invalid lines to programs", async () => {
+      its.network.faults.push('pass', keyRejected);
+      const path = file(`phone,name\n${phone(1)},Ada\n${phone(1)},Bob\n12,\n`);
+      const { stderr: warned } = await place(path, '--columns', 'phone=phone', '--skip-invalid', '--concurrency', '1');
+      expect(warned).to.match(/Ignored columns: name\..*same phone number as line 2.*line 4: .*1 of 3 lines in .* is invalid\. Skipping/s);
+      const { code, stdout, stderr } = await its.home.run(['call', 'resume']);
+      expect([code, stderr]).to.deep.equal([0, 'Resuming: 1 of 2 lines already placed.\n2 of 2 lines placed.\n']);
+      expect(ndjson(stdout).map(({ status }) => status)).to.deep.equal(['invalid', 'placed', 'placed']);
     });
 
     it("asks which run to resume if several were stopped, and accepts the run's name", async () => {
