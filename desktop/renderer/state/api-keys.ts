@@ -280,15 +280,17 @@ const keyVariable = 'CALLKEY_API_KEY';
 const phone = '+493023125000';
 
 /**
- * Builds a shell command that asks for the key and places a call. The key's value appears neither in the shell's history nor in the process
- * list: `read` and `printf` are built into the shell, and curl reads the header from its input. If the command was pasted with another Enter
- * after it, the shell asks for the key once more, instead of sending an empty one.
+ * Builds a command that asks for the key and places a call, for any shell on Linux, macOS or in Git Bash: what isn't plain enough for fish
+ * runs in `sh`. The key's value appears neither on the screen, nor in the shell's history, nor in the process list: `read` and `printf` are
+ * built into `sh`, and curl reads the header from its input. If the command was pasted with another Enter after it, it asks for the key once
+ * more, instead of sending an empty one.
  *
  * @param requestId must differ for each key, because the same ID doesn't place a second call
  */
 export function exampleCall(server: string, campaignId: string, requestId: string): string {
   const url = server.replace(/\/+$/, '') + decodeURIComponent(pathTo({ path: placeCallPath }, { campaignId }));
-  return `${keyVariable}=; printf 'API key: '; while [ -z "$${keyVariable}" ]; do read -rs ${keyVariable} || break; done; printf '${apiKeyHeader}: %s' "$${keyVariable}" |
+  return `sh -c 'trap "stty echo; exit 1" INT; stty -echo; printf "API key: " >&2; k=
+  while [ -z "$k" ]; do read -r k || break; done; stty echo; echo >&2; printf "${apiKeyHeader}: %s" "$k"' |
   curl ${shellWord(url)} \\
   -H @- -H 'Content-Type: application/json' \\
   -d ${shellWord(JSON.stringify({ requestId, contact: { phone } }))}`;
