@@ -48,8 +48,10 @@ describe('a worker pool', () => {
 
   it('starts items at its rate, however quickly they finish', async () => {
     const startedAt: number[] = [];
+    // On a busy machine, the first item may start late, but the others don't wait for it.
+    const begun = performance.now();
     await runPool(numbers(3), { concurrency: 8, rate: 20 }, new AbortController(), async () => void startedAt.push(performance.now()));
-    expect((startedAt[2] ?? 0) - (startedAt[0] ?? 0)).to.be.greaterThan(95);
+    expect((startedAt[2] ?? 0) - begun).to.be.greaterThan(95);
   });
 
   it('if its input throws an error, finishes the items in flight and throws that error', async () => {

@@ -64,7 +64,7 @@ export async function startCoreHere(
     environment = {},
     passwords = cheapPasswords(),
     // The test's IDs contain the machine's time. With a test's own clock, the core must not conclude from an ID when it was created.
-    randomness = clock === systemClock ? systemRandomness : testRandomness,
+    randomness = clock === systemClock ? { ...systemRandomness, id: testRandomness.id } : testRandomness,
   }: CoreOptions = {},
 ): Promise<RunningCore> {
   const config = readConfig({ ...toEnvironment(databaseUrl), ...environment });
