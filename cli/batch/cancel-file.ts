@@ -13,6 +13,7 @@ import { type Pace, runPool } from './pool.ts';
 import type { Reading } from './reading.ts';
 import {
   type CancelledLine,
+  hasEnded,
   type Journal,
   lineRequestId,
   openCancelJournal,
@@ -20,10 +21,11 @@ import {
   type Run,
   readCancelledLines,
   readRun,
+  readRuns,
   runName,
 } from './run-journal.ts';
 
-/** A call to cancel. If the response to placing it was lost, `isConfirmed` is false: the call may not exist. */
+/** A call to cancel. If it may not exist, for example because the response to placing it was lost, `isConfirmed` is false. */
 type Target = { line: number; call: CallReference; isConfirmed: boolean };
 
 type Status = CancelledLine['status'] | 'not-found' | 'invalid';
@@ -194,12 +196,30 @@ async function* runTargets(run: Run, done: LineSet): AsyncGenerator<Target> {
 
 async function* fileTargets(cancelling: Cancelling, file: CallFile): AsyncGenerator<Target> {
   const scope = { campaignId: cancelling.campaignId, content: file.content, repetition: '' };
+  // Cancelling must also work if the journals can't be read.
+  const placed = await placedHere(cancelling, file).catch(() => undefined);
   for await (const row of file.rows()) {
     const target = 'input' in row ? toTarget(row.line, row.input, () => lineRequestId(scope, row.line)) : undefined;
     if (target === 'not placed') continue;
-    if (target) yield target;
+    if (target) yield placed?.has(row.line) === false ? { ...target, isConfirmed: false } : target;
     else report(cancelling, { line: row.line, status: 'invalid' });
   }
+}
+
+/**
+ * Returns the lines of a file that were placed from this machine. The core doesn't have the calls of its other lines, which were invalid,
+ * rejected or skipped, but that doesn't mean that the campaign is wrong.
+ *
+ * @returns undefined if this machine hasn't placed the file to its end
+ */
+async function placedHere({ batch, campaignId }: Cancelling, { content }: CallFile): Promise<LineSet | undefined> {
+  const runs = (await readRuns(batch.folders)).filter(
+    ({ header }) => header.server === batch.server && header.campaignId === campaignId && header.content === content,
+  );
+  if (!runs.some(hasEnded)) return undefined;
+  const placed = new LineSet();
+  for (const run of runs) for await (const { line } of placedLines(run)) placed.add(line);
+  return placed;
 }
 
 /** Reads a line of results, or of the placed file. @returns undefined if its ID isn't valid */

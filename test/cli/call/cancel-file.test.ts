@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { operator } from '../../../core/domain/audit/audit.ts';
 import { createCampaign } from '../../../core/domain/directory/directory.ts';
+import { addNumbers } from '../../../core/domain/protection/do-not-call.ts';
 import { ndjson } from '../../support/cli.ts';
 import { callFiles, sharedIntegrator } from '../../support/integrator.ts';
 
@@ -36,6 +37,23 @@ describe('callkey call cancel --from', () => {
     await place(savePhones(numbers));
     const { code } = await cancel(savePhones(numbers));
     expect([code, await states(numbers)]).to.deep.equal([0, allCancelled(3)]);
+  });
+
+  it("accepts the placed file if some of its lines weren't placed", async () => {
+    const numbers = phones(3);
+    const path = savePhones(['12', ...numbers]);
+    const entry = { accountId: its.tenants.account.id, reason: 'asked', timeZone: 'UTC' } as const;
+    await addNumbers(its.direct.ports, operator, { ...entry, phones: numbers.slice(0, 1) });
+    expect((await place(path, '--skip-invalid')).code).to.equal(0);
+    const { code, stdout, stderr } = await cancel(path);
+    expect(code, stderr).to.equal(0);
+    expect(stderr).to.contain('Cancelled 2 calls; 2 never placed.');
+    expect(ndjson(stdout).map(({ line, status }) => [line, status])).to.have.deep.members([
+      [2, 'not-placed'],
+      [3, 'not-placed'],
+      [4, 'cancelled'],
+      [5, 'cancelled'],
+    ]);
   });
 
   it('cancels the calls of a file that was placed with --columns and --zone', async () => {
