@@ -5,7 +5,7 @@ import { isIdentifier } from '#contract/text/text.ts';
 import { CallkeyError, usageError } from '../client/errors.ts';
 import type { CallReference } from '../client/types.ts';
 import { type Context, contextOfRun } from '../connection/context.ts';
-import { shellCommand } from '../terminal/help.ts';
+import { paceWords, shellCommand } from '../terminal/help.ts';
 import { attend, type Batch, maxNotes, Tally, withBatch } from './batch.ts';
 import { type CallFile, openCallFile } from './call-file.ts';
 import { LineSet } from './long-file.ts';
@@ -51,7 +51,7 @@ const delays = [0, 1_000, 2_000, 4_000, 4_000];
  * @throws CallkeyError `conflict` if calls were already dialed; Interrupted after a signal
  */
 export async function cancelRun(context: Context, run: Run, pace: Pace): Promise<void> {
-  const again = shellCommand({ state: context.options.state }, 'call', 'cancel', '--run', runName(run));
+  const again = shellCommand({ state: context.options.state }, 'call', 'cancel', '--run', runName(run), ...paceWords(pace));
   const total = run.completedAt === null ? run.placed.size + run.unsettled.size : run.header.calls;
   await cancel(contextOfRun(context, run.header), run.header.campaignId, pace, total, again, async (cancelling) => {
     const { batch } = cancelling;
@@ -86,7 +86,7 @@ export async function cancelFile(context: Context, campaignId: string, from: str
     for (const note of file.notes) context.output.note(note);
     const pairs = Object.entries(reading.columns).map(([column, header]) => `${column}=${header}`);
     const columns = pairs.length > 0 ? ['--columns', pairs.join()] : [];
-    const again = shellCommand(context.options, 'call', 'cancel', campaignId, '--from', from, ...columns);
+    const again = shellCommand(context.options, 'call', 'cancel', campaignId, '--from', from, ...columns, ...paceWords(pace));
     await cancel(context, campaignId, pace, file.lines, again, async (cancelling) => {
       await cancelTargets(cancelling, fileTargets(cancelling, file), { done: new LineSet(), isLast: true });
     });

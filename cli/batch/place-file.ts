@@ -4,7 +4,7 @@ import { CallkeyError } from '../client/errors.ts';
 import type { Call, PlacedCall } from '../client/types.ts';
 import type { Context } from '../connection/context.ts';
 import { rememberLastCall } from '../state/single-calls.ts';
-import { shellCommand } from '../terminal/help.ts';
+import { paceWords, shellCommand } from '../terminal/help.ts';
 import type { Output } from '../terminal/output.ts';
 import { attend, type Batch, maxNotes, Tally, withBatch } from './batch.ts';
 import { type CallFile, openCallFile } from './call-file.ts';
@@ -41,7 +41,7 @@ type FileOptions = {
 export async function placeFile(context: Context, campaignId: string, from: string, options: FileOptions): Promise<void> {
   const { output, streams, folders } = context;
   // The journal already records the server and the profile.
-  const resume = shellCommand({ state: context.options.state }, 'call', 'resume');
+  const resume = shellCommand({ state: context.options.state }, 'call', 'resume', ...paceWords(options.pace));
   if (from === '-' && streams.stdin.isTTY) output.note('Reading calls from the terminal. Press Ctrl-D to finish.');
   const file = await openCallFile({ stdin: streams.stdin, folders }, from, options.reading, options.dryRun ? 'check' : 'place');
   try {

@@ -56,6 +56,8 @@ export function shellCommand({ profile, server, state }: ProfileOptions, ...word
 /** How fast a command sends the calls of a file. */
 export type PaceOptions = { concurrency?: number; rate?: number };
 
+const defaultConcurrency = 8;
+
 /** With a lower rate, delays would be longer than a timer supports, and Node.js wouldn't wait at all. */
 const minRate = 0.001;
 
@@ -63,12 +65,20 @@ export function addPaceOptions(command: Command, when = '', what = 'place'): Com
   return command
     .option(
       '--concurrency <n>',
-      `${when}maximum number of concurrent requests (default: 8)`,
+      `${when}maximum number of concurrent requests (default: ${defaultConcurrency})`,
       numberOption({ min: 1, max: 256, isWhole: true }),
     )
     .option('--rate <n>', `${when}maximum number of calls to ${what} per second`, numberOption({ min: minRate }));
 }
 
-export function toPace({ concurrency = 8, rate }: PaceOptions) {
+export function toPace({ concurrency = defaultConcurrency, rate }: PaceOptions) {
   return { concurrency, rate };
+}
+
+/** Returns the options of a command that goes on at the same pace. */
+export function paceWords({ concurrency, rate }: ReturnType<typeof toPace>): string[] {
+  return [
+    ...(concurrency === defaultConcurrency ? [] : ['--concurrency', String(concurrency)]),
+    ...(rate === undefined ? [] : ['--rate', String(rate)]),
+  ];
 }

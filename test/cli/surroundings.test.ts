@@ -78,8 +78,8 @@ describe('callkey in its environment', () => {
       expect(without.code).to.equal(1);
       expect(without.stderr).to.match(/Nothing was sent\..*--state DIR/);
       its.network.faults.push('pass', { status: 401 });
-      const stopped = await its.home.run([...args, '--concurrency', '1', ...state], { environment: readOnly });
-      expect(stopped.stderr).to.contain(`To continue, run callkey call resume --state '${state[1]}'.`);
+      const stopped = await its.home.run([...args, '--concurrency', '1', '--rate', '50', ...state], { environment: readOnly });
+      expect(stopped.stderr).to.contain(`To continue, run callkey call resume --concurrency 1 --rate 50 --state '${state[1]}'.`);
       expect((await its.home.run(['call', 'resume', ...state], { environment: readOnly })).code).to.equal(0);
     });
   });
