@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { CallkeyError, usageError } from '../client/errors.ts';
 import type { CallReference } from '../client/types.ts';
 import type { Context, WithContext } from '../connection/context.ts';
-import { addPaceOptions, campaignArgument, examples, type PaceOptions, toPace } from '../terminal/help.ts';
+import { addPaceOptions, campaignArgument, examples, type PaceOptions, shellCommand, toPace } from '../terminal/help.ts';
 
 type CancelOptions = PaceOptions & { contact?: string; requestId?: string; last?: true; run?: string; from?: string; columns?: string };
 
@@ -53,7 +53,7 @@ async function cancelOne(context: Context, campaignId: string, options: CancelOp
   const named = await namedCall(options);
   const { server, client } = await context.connect();
   try {
-    const cancelled = await client.cancel(campaignId, named ?? lastCall(await readLastCall(context.folders, server, campaignId)));
+    const cancelled = await client.cancel(campaignId, named ?? lastCall(context, await readLastCall(context.folders, server, campaignId)));
     await deletePendingCall(context.folders, cancelled.requestId).catch((error: unknown) => {
       context.output.note(
         `Couldn't delete the record of this call (${diskReason(error)}). If you repeat the command that placed it within a day, that command will report the call as queued, although it's cancelled.`,
@@ -79,15 +79,16 @@ async function namedCall({ contact, requestId }: CancelOptions): Promise<CallRef
   throw usageError(`"${requestId}" isn't a valid request ID. It must be ${requestIdRule}.`);
 }
 
-function lastCall(last: { requestId: string } | { fromFile: true } | undefined): CallReference {
+function lastCall({ options: { state } }: Context, last: { requestId: string } | { fromFile: true } | undefined): CallReference {
   if (!last)
     throw new CallkeyError(
       'notFound',
       'No call in this campaign was placed from this machine. Specify the call with --request-id or --contact.',
     );
   if ('requestId' in last) return last;
+  const [list, cancel] = [shellCommand({ state }, 'call', 'runs'), shellCommand({ state }, 'call', 'cancel', '--run', 'RUN')];
   throw usageError(
-    'The last calls in this campaign came from a file. To cancel all of them, list the runs with callkey call runs, then run callkey call cancel --run RUN. To cancel one, pass its ID as --request-id or --contact.',
+    `The last calls in this campaign came from a file. To cancel all of them, list the runs with ${list}, then run ${cancel}. To cancel one, pass its ID as --request-id or --contact.`,
   );
 }
 

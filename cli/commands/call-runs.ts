@@ -38,7 +38,7 @@ async function listRuns({ folders, output }: Context): Promise<void> {
 }
 
 /** Discards runs, but not the calls that they placed. */
-async function discardRuns({ folders, output }: Context, names: readonly string[]): Promise<void> {
+async function discardRuns({ folders, output, options }: Context, names: readonly string[]): Promise<void> {
   const { deleteRun, readRuns, runName } = await loadJournals();
   const { diskError } = await import('../state/durable-file.ts');
   const runs = await readRuns(folders);
@@ -46,7 +46,7 @@ async function discardRuns({ folders, output }: Context, names: readonly string[
     const run = runs.find((candidate) => runName(candidate) === name);
     if (run?.isCancelled) throw cannotDiscardError(name);
     if (run) return { name, run };
-    throw new CallkeyError('notFound', `No run named ${name}. List them with: callkey call runs`);
+    throw new CallkeyError('notFound', `No run named ${name}. List them with: ${shellCommand({ state: options.state }, 'call', 'runs')}`);
   });
   for (const { run } of chosen) {
     await deleteRun(run.file).catch((error: unknown) => {
@@ -96,7 +96,7 @@ async function resume(context: Context, name: string | undefined, pace: PaceOpti
   await placeFile(contextOfRun(context, resumed.header), campaignId, path, options);
 }
 
-async function selectRun({ folders }: Context, name: string | undefined): Promise<Run | undefined> {
+async function selectRun({ folders, options }: Context, name: string | undefined): Promise<Run | undefined> {
   const { formatRun, hasEnded, readRuns, runName } = await loadJournals();
   const runs = (await readRuns(folders)).filter(({ completedAt, isCancelled }) => completedAt === null && !isCancelled);
   if (name !== undefined) {
@@ -105,7 +105,9 @@ async function selectRun({ folders }: Context, name: string | undefined): Promis
     return named;
   }
   const stopped = runs.filter((run) => !hasEnded(run));
-  if (stopped.length > 1)
-    throw usageError(`Several runs were stopped. Choose one: callkey call resume RUN\n${stopped.map(formatRun).join('\n')}`);
+  if (stopped.length > 1) {
+    const command = shellCommand({ state: options.state }, 'call', 'resume', 'RUN');
+    throw usageError(`Several runs were stopped. Choose one: ${command}\n${stopped.map(formatRun).join('\n')}`);
+  }
   return stopped[0];
 }

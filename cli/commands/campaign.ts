@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Context, WithContext } from '../connection/context.ts';
-import { examples } from '../terminal/help.ts';
+import { examples, shellCommand } from '../terminal/help.ts';
 
 // Loaded when a command runs, because help doesn't need it.
 const loadSettings = () => import('../connection/settings.ts');
@@ -33,8 +33,8 @@ async function createAlias(context: Context, name: string, campaign: string): Pr
 
 async function listAliases(context: Context): Promise<void> {
   const aliases = [...(await (await loadSettings()).readAliases(context))];
-  const text =
-    aliases.map(([name, id]) => `${name}  ${id}`).join('\n') || 'No aliases yet. To create one, run callkey campaign alias NAME ID.';
+  const create = shellCommand({ profile: context.options.profile }, 'campaign', 'alias', 'NAME', 'ID');
+  const text = aliases.map(([name, id]) => `${name}  ${id}`).join('\n') || `No aliases yet. To create one, run ${create}.`;
   context.output.answer({ campaigns: aliases.map(([alias, campaignId]) => ({ alias, campaignId })) }, text);
 }
 

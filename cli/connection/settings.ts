@@ -6,6 +6,7 @@ import { isIdentifier } from '#contract/text/text.ts';
 import { CallkeyError, usageError } from '../client/errors.ts';
 import { inTurn, readIfExists, writeDurably } from '../state/durable-file.ts';
 import type { Environment, Folders } from '../state/folders.ts';
+import { shellCommand } from '../terminal/help.ts';
 
 /** The options that every command takes. */
 export type GlobalOptions = { profile?: string; server?: string; state?: string; timeout?: number; json?: true; verbose?: true };
@@ -118,7 +119,9 @@ export async function setAlias(source: SettingsSource, name: string, campaign: s
 /** @throws CallkeyError `notFound` */
 export async function deleteAlias(source: SettingsSource, name: string): Promise<void> {
   await changeAliases(source, (aliases) => {
-    if (!aliases.delete(name)) throw new CallkeyError('notFound', `No alias "${name}". List them with: callkey campaign list`);
+    if (aliases.delete(name)) return;
+    const command = shellCommand({ profile: source.options.profile }, 'campaign', 'list');
+    throw new CallkeyError('notFound', `No alias "${name}". List them with: ${command}`);
   });
 }
 

@@ -99,6 +99,25 @@ describe('callkey call place --from', () => {
     });
   });
 
+  it('suggests commands with the state folder and the profile that the user has specified', async () => {
+    const state = ['--state', join(its.home.directory, 'state')];
+    for (const name of ['one.csv', 'two.csv']) {
+      its.network.faults.push('pass', keyRejected);
+      await place(file(createCsv(2, name === 'one.csv' ? 0 : 50), name), '--concurrency', '1', ...state);
+    }
+    const staging = ['--profile', 'staging'];
+    for (const [args, options, ...suggestions] of [
+      [['call', 'resume'], state, 'call resume RUN'],
+      [['call', 'runs', 'discard', 'none'], state, 'call runs'],
+      [['call', 'cancel', its.tenants.campaign.id, '--last'], state, 'call runs', 'call cancel --run RUN'],
+      [['campaign', 'forget', 'none'], staging, 'campaign list'],
+      [['campaign', 'list'], staging, 'campaign alias NAME ID'],
+    ] as const) {
+      const { stdout, stderr } = await its.home.run([...args, ...options]);
+      for (const suggestion of suggestions) expect(stdout + stderr).to.contain(`callkey ${suggestion} ${options.join(' ')}`);
+    }
+  });
+
   describe('and then callkey call resume', () => {
     it('resumes a run only at the server where it started', async () => {
       its.network.faults.push('pass', { status: 401 });
