@@ -137,8 +137,9 @@ async function showStatus(context: Context): Promise<void> {
     const { keyValue, where } = await readStoredKey(stored, profile, context.folders);
     if (keyValue !== undefined) return print(stored.key, `in ${where}`);
   }
-  print(null, `none; run ${keySetCommand(profile)} to store one`);
-  context.endWith(new CallkeyError('notFound', `No key is stored for the profile ${profile}. Run ${keySetCommand(profile)} to store one.`));
+  const set = keySetCommand(profile, server ?? undefined);
+  print(null, `none; run ${set} to store one`);
+  context.endWith(new CallkeyError('notFound', `No key is stored for the profile ${profile}. Run ${set} to store one.`));
 }
 
 /** Deletes a profile's key from this machine. The core accepts the key until a user revokes it in the console. */

@@ -19,7 +19,7 @@ export async function readKey(settings: Settings, environment: Environment, fold
   const { profileName, profile } = settings;
   if (!profile) {
     throw usageError(
-      `No key is stored for the profile ${profileName}. Run ${keySetCommand(profileName)} to store one, or set CALLKEY_API_KEY or CALLKEY_API_KEY_FILE.`,
+      `No key is stored for the profile ${profileName}. Run ${keySetCommand(profileName, requireServer(settings))} to store one, or set CALLKEY_API_KEY or CALLKEY_API_KEY_FILE.`,
     );
   }
   refuseOtherServer(settings, profile);
@@ -66,8 +66,8 @@ export function refuseOtherServer(settings: Settings, profile: Profile): void {
 }
 
 /** Returns the command that stores a key for a profile. */
-export function keySetCommand(profileName: string, server?: string): string {
-  return shellCommand({ profile: profileName === 'default' ? undefined : profileName, server }, 'key', 'set');
+export function keySetCommand(profileName: string, server?: string, ...options: '--insecure-storage'[]): string {
+  return shellCommand({ profile: profileName === 'default' ? undefined : profileName, server }, 'key', 'set', ...options);
 }
 
 /** Returns the key in a text. Detects a mistyped one by its checksum, without asking a core. @throws CallkeyError without the text */
@@ -90,19 +90,22 @@ export function checkedKey(text: string, subject: string): string {
  */
 export async function openKeyStore(place: KeyLocation, profileName: string, server: string, folders: Folders) {
   const name = `${profileName}@${new URL(server).origin.replace('://', '.')}`;
-  return { id: `${place} ${name}`, ...(place === 'file' ? openKeyFile(name, folders) : await openKeychain(name)) };
+  const setInFile = keySetCommand(profileName, server, '--insecure-storage');
+  const store = place === 'file' ? openKeyFile(name, folders, setInFile) : await openKeychain(name, setInFile);
+  return { id: `${place} ${name}`, ...store };
 }
 
-function openKeyFile(name: string, folders: Folders) {
+function openKeyFile(name: string, folders: Folders, setInFile: string) {
   if (process.platform === 'win32') {
     throw usageError("--insecure-storage isn't available on Windows. Remove it: Credential Manager stores the key.");
   }
   const path = join(folders.data, 'keys', name);
+  const advice = `Delete it and run ${setInFile} to store the key again.`;
   return {
     where: `the file ${path}`,
-    read: () => readPrivately(path),
+    read: () => readPrivately(path, advice),
     async write(keyValue: string): Promise<void> {
-      await refuseLink(path);
+      await refuseLink(path, advice);
       await writeDurably(path, `${keyValue}\n`, storageAdvice);
     },
     /** @returns false if no key was stored */
@@ -115,20 +118,20 @@ function openKeyFile(name: string, folders: Folders) {
 }
 
 /** Refuses a link: another user could create one here to choose where the key is written. */
-async function refuseLink(path: string): Promise<void> {
+async function refuseLink(path: string, advice: string): Promise<void> {
   const stats = await lstat(path).catch(() => undefined);
-  if (stats && !stats.isFile()) throw unsafeFileError(path, "it's a link or not a regular file");
+  if (stats && !stats.isFile()) throw unsafeFileError(path, "it's a link or not a regular file", advice);
 }
 
 /** Reads a file if no one else can. Checks the open file instead of its path, so that no one can swap it between check and read. */
-async function readPrivately(path: string): Promise<string | undefined> {
+async function readPrivately(path: string, advice: string): Promise<string | undefined> {
   let file: Awaited<ReturnType<typeof open>>;
   try {
     // Without O_NONBLOCK, opening a pipe created here by another user would block forever.
     file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return undefined;
-    if (errorCode(error) === 'ELOOP') throw unsafeFileError(path, "it's a symbolic link");
+    if (errorCode(error) === 'ELOOP') throw unsafeFileError(path, "it's a symbolic link", advice);
     throw new CallkeyError(
       'failed',
       `Couldn't read the key file ${path} (${errorCode(error)}). Check its permissions, or set CALLKEY_API_KEY.`,
@@ -137,8 +140,9 @@ async function readPrivately(path: string): Promise<string | undefined> {
   }
   try {
     const { mode, uid, nlink } = await file.stat();
-    if ((mode & constants.S_IFMT) !== constants.S_IFREG || nlink > 1) throw unsafeFileError(path, "it's a link or not a regular file");
-    if (uid !== process.getuid?.()) throw unsafeFileError(path, 'it belongs to another user');
+    if ((mode & constants.S_IFMT) !== constants.S_IFREG || nlink > 1)
+      throw unsafeFileError(path, "it's a link or not a regular file", advice);
+    if (uid !== process.getuid?.()) throw unsafeFileError(path, 'it belongs to another user', advice);
     if ((mode & 0o077) !== 0)
       throw unsafeFileError(
         path,
@@ -151,20 +155,16 @@ async function readPrivately(path: string): Promise<string | undefined> {
   }
 }
 
-function unsafeFileError(
-  path: string,
-  reason: string,
-  advice = 'Delete it and run callkey key set --insecure-storage to store the key again.',
-): CallkeyError {
+function unsafeFileError(path: string, reason: string, advice: string): CallkeyError {
   return new CallkeyError('failed', `Refused to use the key file ${path}: ${reason}. ${advice}`);
 }
 
 const keychainNames: Readonly<Record<string, string>> = { darwin: 'Keychain', win32: 'Credential Manager' };
 
 /** Opens the entry with this name in the system's keychain. @throws CallkeyError if there's no keychain */
-async function openKeychain(name: string) {
+async function openKeychain(name: string, setInFile: string) {
   const keychain = keychainNames[process.platform] ?? 'Secret Service';
-  const entry = await inKeychain(async () => {
+  const entry = await inKeychain(setInFile, async () => {
     const { AsyncEntry } = await import('@napi-rs/keyring');
     // By default, the library falls back to the kernel's keyring, which loses the key on restart and is invisible to other sessions (its
     // README, "Linux backend selection"). When pinned to the Secret Service, it throws instead.
@@ -172,13 +172,13 @@ async function openKeychain(name: string) {
   });
   return {
     where: `the system's keychain (${keychain})`,
-    read: () => inKeychain(async () => (await entry.getPassword()) ?? undefined),
-    write: (keyValue: string) => inKeychain(() => entry.setPassword(keyValue)),
-    delete: () => inKeychain(() => entry.deletePassword()),
+    read: () => inKeychain(setInFile, async () => (await entry.getPassword()) ?? undefined),
+    write: (keyValue: string) => inKeychain(setInFile, () => entry.setPassword(keyValue)),
+    delete: () => inKeychain(setInFile, () => entry.deletePassword()),
   };
 }
 
-async function inKeychain<Result>(use: () => Promise<Result>): Promise<Result> {
+async function inKeychain<Result>(setInFile: string, use: () => Promise<Result>): Promise<Result> {
   try {
     return await use();
   } catch (error) {
@@ -186,7 +186,7 @@ async function inKeychain<Result>(use: () => Promise<Result>): Promise<Result> {
     throw new CallkeyError(
       'failed',
       `Couldn't use the system's keychain (${reason}). Unlock it${process.platform === 'linux' ? ', or start one that supports the Secret Service (GNOME Keyring, KWallet, KeePassXC)' : ''}; ` +
-        'or set CALLKEY_API_KEY, as in CI; or run callkey key set --insecure-storage to store the key in a file that only you can read.',
+        `or set CALLKEY_API_KEY, as in CI; or run ${setInFile} to store the key in a file that only you can read.`,
       { cause: error },
     );
   }

@@ -43,7 +43,8 @@ describe("a profile's key file", () => {
   });
   const open = () => openKeyStore('file', 'work', server, folders);
   const write = async () => (await open()).write(keyValue);
-  const refused = (reason: string, advice = 'Delete it and run callkey key set --insecure-storage to store the key again.') =>
+  const set = `callkey key set --insecure-storage --profile work --server ${server}`;
+  const refused = (reason: string, advice = `Delete it and run ${set} to store the key again.`) =>
     `failed: Refused to use the key file ${path}: ${reason}. ${advice}`;
 
   it('returns the stored key, reports its path, and has mode 0600 in a folder with mode 0700', async () => {
@@ -223,9 +224,11 @@ describe("a profile's key", () => {
   });
 
   it("can't be read if none was ever stored, and the error says how to store one", async () => {
-    const advice = 'Run callkey key set --profile work to store one, or set CALLKEY_API_KEY or CALLKEY_API_KEY_FILE.';
+    const advice = `Run callkey key set --profile work --server ${server} to store one, or set CALLKEY_API_KEY or CALLKEY_API_KEY_FILE.`;
     expect(await rejection(readKey(settings(), {}, folders))).to.equal(`usage: No key is stored for the profile work. ${advice}`);
-    expect(await rejection(readKey({ ...settings(), profileName: 'default' }, {}, folders))).to.contain('Run callkey key set to store one');
+    expect(await rejection(readKey({ ...settings(), profileName: 'default' }, {}, folders))).to.contain(
+      `Run callkey key set --server ${server} to store one`,
+    );
   });
 
   it("can't be read if its file is missing, and the error says how to store it again", async () => {

@@ -71,7 +71,7 @@ describe('callkey key', () => {
       expect([code, stdout]).to.deep.equal([1, '']);
       expect(stderr)
         .to.match(/Secret Service/)
-        .and.match(/--insecure-storage/)
+        .and.contain(`run callkey key set --insecure-storage --server ${server} to store`)
         .and.match(/CALLKEY_API_KEY/);
       expect(home.files()).to.deep.equal([]);
     });
