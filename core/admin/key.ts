@@ -14,7 +14,6 @@ import { readableEmail } from '../domain/directory/readable-email.ts';
 import { scopeFor } from '../domain/directory/scope.ts';
 import type { ApiKey } from '../domain/model.ts';
 import { Problem } from '../domain/problem.ts';
-import { adminCommand } from '../program.ts';
 import { explainDatabaseError } from '../storage/engine/errors.ts';
 import {
   type AdminContext,
@@ -119,9 +118,7 @@ async function runList({ ports, caller, output }: AdminContext, { search = '', o
   );
   output.answer(
     { apiKeys: apiKeys.map((key) => keyJson(key, now)), total, limit },
-    total > apiKeys.length
-      ? `${text}\nShowing the newest ${apiKeys.length} of ${total}. To list them all: ${adminCommand} key list --all`
-      : text,
+    total > apiKeys.length ? `${text}\nShowing the newest ${apiKeys.length} of ${total}. To list them all, add --all.` : text,
   );
 }
 

@@ -94,6 +94,8 @@ describeAdmin('admin key', ({ admin, json, kind, database }) => {
     expect(await list('--owner', 'tia@example.com')).to.deep.equal([7, 7, 'key-1009']);
     expect(await list('--search', 'CAFE')).to.deep.equal([2, 2, 'key-1007']);
     expect(await list('--search', 'key')).to.deep.equal([500, 1_008, 'key-1009']);
+    const found = await admin(['key', 'list', '--search', 'key']);
+    expect(found.stdout).to.contain('Showing the newest 500 of 1008. To list them all, add --all.\n');
     expect(await list('--search', 'cafe', '--owner', 'pat@example.com')).to.deep.equal([1, 1, 'key-0007']);
     expect(await list('--search', 'nothing')).to.deep.equal([0, 0, undefined]);
     expect((await admin(['key', 'list', '--owner', 'nobody@example.com'])).code).to.equal(3);
