@@ -2,6 +2,7 @@ import { constants, homedir } from 'node:os';
 import { isAbsolute, resolve } from 'node:path';
 import { CommanderError } from 'commander';
 import { keyValuePrefix, redactKeyValues } from '#contract/key-value.ts';
+import { expandHelp } from '#contract/text/shell.ts';
 import { restoreTlsChecks, tlsChecksWarning } from '#contract/tls-checks.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { CallkeyError, errorCode, usageError } from './client/errors.ts';
@@ -110,7 +111,7 @@ configure(program);
 if (restoreTlsChecks(process.env)) process.stderr.write(`${tlsChecksWarning}\n`);
 try {
   if (process.argv.slice(2).some((word) => word.includes(keyValuePrefix))) throw keyOnCommandLineError();
-  await program.parseAsync();
+  await program.parseAsync(expandHelp(process.argv.slice(2)), { from: 'user' });
   // Waits until earlier writes and their errors, if any, are done.
   await new Promise((done) => process.stdout.write('', done));
   failIfOutputLost();

@@ -1,6 +1,7 @@
 import { text } from 'node:stream/consumers';
 import { Command, CommanderError } from 'commander';
 import { UnreadableFile } from '#contract/files/text-file.ts';
+import { expandHelp } from '#contract/text/shell.ts';
 import { stripControls } from '#contract/text/terminal-text.ts';
 import { restoreTlsChecks, tlsChecksWarning } from '#contract/tls-checks.ts';
 import { auditCommands } from './admin/audit.ts';
@@ -146,7 +147,7 @@ const asJson = process.argv.includes('--json');
 const output: Output = outputTo(process, asJson);
 if (restoreTlsChecks(process.env) && !asJson) process.stderr.write(`${tlsChecksWarning}\n`);
 try {
-  await createProgram().parseAsync();
+  await createProgram().parseAsync(expandHelp(process.argv.slice(2)), { from: 'user' });
 } catch (error) {
   const { exitCode, code, message } = toFailure(error);
   process.exitCode = exitCode;

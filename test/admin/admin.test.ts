@@ -166,7 +166,7 @@ describe('admin help', () => {
   it('shows examples for each command', async () => {
     const without: string[] = [];
     const look = async (path: string[]): Promise<void> => {
-      const { stdout } = await runScript('core/admin.ts', [...path, '--help']);
+      const { stdout } = await runScript('core/admin.ts', ['help', ...path]);
       const [, commands] = stdout.split('\nCommands:\n');
       if (commands === undefined && !stdout.includes(`\nExamples:\n  admin ${path.join(' ')}`)) without.push(path.join(' '));
       for (const [, name = ''] of commands?.matchAll(/^ {2}([\w-]+)/gm) ?? []) if (name !== 'help') await look([...path, name]);

@@ -133,6 +133,7 @@ describe('callkey as a command-line program', () => {
       expect([code, stderr]).to.deep.equal([0, '']);
       expect(stdout).to.match(/Usage: callkey/);
       if (command.length !== 1) expect(stdout).to.match(/Examples:\n {2}\$ callkey/);
+      expect(await its.home.run(['help', ...command])).to.include({ code, stdout });
     }
   });
 

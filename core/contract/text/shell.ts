@@ -9,3 +9,9 @@ export function shellWord(word: string, isWindows = false): string {
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
+
+/** Turns `help call place` into `call place --help`, because commander's help command reads only one name. */
+export function expandHelp(words: readonly string[]): readonly string[] {
+  const [first, ...names] = words;
+  return first === 'help' && names.length > 1 ? [...names, '--help'] : words;
+}
