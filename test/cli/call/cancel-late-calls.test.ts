@@ -59,10 +59,14 @@ describe('callkey call cancel, for many calls', () => {
 
   it('keeps a command that waits for its next attempt from placing the call', async () => {
     const numbers = phones(1);
-    its.network.faults.push({ status: 503, headers: { 'Retry-After': '5' } });
+    its.network.faults.push({ status: 503, headers: { 'Retry-After': '1' } });
     const placing = started(savePhones(numbers));
     await until(() => its.network.seen.length === 1);
+    // Otherwise, the next attempt would come first on a busy machine.
+    placing.child.kill('SIGSTOP');
     const cancelling = cancelRun();
+    await until(() => its.network.seen.some(({ method }) => method === 'DELETE'));
+    placing.child.kill('SIGCONT');
     const placed = await placing.ended;
     expect(placed.code, placed.stderr).to.equal(5);
     expect(await states(numbers)).to.deep.equal([]);

@@ -5,6 +5,7 @@ import { CliHome, type CliProcess, ndjson } from '../../support/cli.ts';
 import { spawnCore } from '../../support/core.ts';
 import { freshDatabase } from '../../support/databases.ts';
 import { callFiles, sharedIntegrator } from '../../support/integrator.ts';
+import { startFront } from '../../support/proxies.ts';
 import { createKey, createTenants, openDirect, signIn } from '../../support/tenants.ts';
 
 describe('callkey call place --from, which places each call exactly once,', () => {
@@ -38,11 +39,12 @@ describe('callkey call place --from, which places each call exactly once,', () =
 
   it('survives repeated kills of the command and the core', async () => {
     const database = await freshDatabase('sqlite');
-    const first = await spawnCore(database);
+    const [first, second] = [await spawnCore(database), await spawnCore(database)];
+    const front = await startFront(first.url);
     const other = await openDirect(database);
     const otherTenants = await createTenants(other.ports);
     const keyValue = (await createKey(first.url, await signIn(first.url, 'ada@example.com'))).keyValue;
-    const environment = { CALLKEY_API_KEY: keyValue, CALLKEY_SERVER: first.url };
+    const environment = { CALLKEY_API_KEY: keyValue, CALLKEY_SERVER: front.url };
     const args = ['call', 'place', otherTenants.campaign.id, '--from', file(createCsv(150))];
 
     const killed = its.home.start([...args, '--rate', '100'], { environment });
@@ -53,7 +55,7 @@ describe('callkey call place --from, which places each call exactly once,', () =
     const run = its.home.start([...args, '--rate', '150'], { environment });
     await run.printed(/"replayed":false/);
     await first.stop('SIGKILL');
-    const second = await spawnCore(database, { DIALER: 'off', PORT: new URL(first.url).port });
+    front.leadTo(second.url);
     const { code, stdout, stderr } = await run.ended;
     expect(code, stderr).to.equal(0);
     expect(new Set(ndjson(stdout).map(({ line }) => line)).size).to.equal(150);
@@ -61,6 +63,7 @@ describe('callkey call place --from, which places each call exactly once,', () =
       { n: 150, all: 150 },
     ]);
     await other.close();
+    await front.close();
     await second.stop();
   });
 
