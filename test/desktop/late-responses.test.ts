@@ -5,9 +5,9 @@ import { eventually, until } from '../support/until.ts';
 
 const [session, selection] = [/\/console\/session$/, /\/console\/session\/tenancy$/];
 
-describeBrowser('the console in a browser, if a response about the tenancy arrives late,', () => {
+describeBrowser('the console in a browser, if a response arrives late,', () => {
   const browser = browserForEach();
-  const { button, open, createKey } = browser;
+  const { button, dialog, open, createKey } = browser;
   const address = (kind: 'account' | 'partner', { id }: { id: string }) => `#/api-keys?tenancy=${kind}/${id}`;
   const switcher = (name: string) => browser.page.getByRole('banner').getByRole('button', { name });
   const shown = (name: string) => switcher(name).waitFor();
@@ -166,6 +166,17 @@ describeBrowser('the console in a browser, if a response about the tenancy arriv
     await held.release();
     await button('Create account').click();
     await browser.page.getByRole('dialog', { name: 'Create account' }).getByText('In Northwind Voice').waitFor();
+  });
+
+  it('names the account whose dialing it offers to stop', async () => {
+    await open(undefined, 'partner');
+    const held = await hold(/\/calling-hours\?/, 'GET');
+    await goTo(`#/protection/calling-hours?scope=account/${browser.harness.tenants.account.id}`);
+    await held.answered;
+    await button('Stop dialing…').click();
+    await dialog('Stop dialing?').getByRole('button', { name: 'Account …' }).waitFor();
+    await held.release();
+    await dialog('Stop dialing?').getByRole('button', { name: 'Account Blue Clinic' }).waitFor();
   });
 
   it("says so if the tenancy in its address doesn't exist", async () => {

@@ -323,7 +323,7 @@ export function ChooseTenancy({ title, own, kinds, chosen, other, onChoose }: Ch
         find: (search) => findTenancies(own, kinds, search),
       }}
       first={null}
-      chosen={chosen && { ...toOption(chosen, ''), name: `${capitalized(chosen.kind)} ${chosen.name}` }}
+      chosen={chosen && { ...toOption(chosen, ''), name: `${capitalized(chosen.kind)} ${chosen.name || '…'}` }}
       none={other?.label}
       invitation={other?.label}
       onChoose={(choice) => (choice ? onChoose(choice.tenancy) : other?.onChoose())}

@@ -6,7 +6,7 @@ import type { Result } from '../../ipc.ts';
 import { describeFailure, isNotFound, type LookedUp, lookUpChange, lookUpGone } from '../state/failure-text.ts';
 import { capitalized } from '../state/labels.ts';
 import type { List } from '../state/list.ts';
-import { describePlace, describeWaiting, ownTenancy, type Place, type Tenancy, type Waiting } from '../state/protection.ts';
+import { describePlace, describeWaiting, ownTenancy, type Tenancy, type Waiting } from '../state/protection.ts';
 import { session } from '../state/session.ts';
 import { ChooseTenancy } from './choose.tsx';
 import { Facts } from './details.tsx';
@@ -139,8 +139,6 @@ type StopPlace = Tenancy | null;
 
 const wholeServer = capitalized(describePlace({ scope: 'server', target: null }));
 
-const toPlace = (place: StopPlace): Place => ({ scope: place?.kind ?? 'server', target: place });
-
 function requestStop(place: StopPlace, more: { reason?: string | null; cancelQueuedCalls?: boolean }) {
   return window.callkey.request('stopDialing', place ? { scope: place.kind, id: place.id, ...more } : { scope: 'server', ...more });
 }
@@ -188,7 +186,9 @@ function StopDialing({ shown, onStopped, onClose }: StopDialingProps) {
   const list = useContext(Stops);
   const current = session.value;
   const own = current && ownTenancy(current);
-  const [place, choose] = useState<StopPlace>(shown ?? own);
+  const [chosen, choose] = useState<StopPlace>(shown ?? own);
+  // After a reload, the screen learns the name only once its rules have loaded.
+  const place = chosen && shown?.id === chosen.id ? shown : chosen;
   const [reason, setReason] = useState('');
   const [cancelQueuedCalls, setCancel] = useState(false);
   return (
@@ -257,7 +257,7 @@ function Stopped({ place, counts, onCancelled, onClose }: StoppedProps) {
   const title = 'Dialing is stopped';
   const lead = (
     <>
-      No call leaves for <bdi>{describePlace(toPlace(place))}</bdi> until someone resumes it.
+      No call leaves for <bdi>{describePlace(counts.stop)}</bdi> until someone resumes it.
     </>
   );
   const facts = (
