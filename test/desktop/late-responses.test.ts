@@ -1,13 +1,14 @@
 import { expect } from 'chai';
 import { browserForEach, describeBrowser, untilSessionIsReadAgain } from '../support/browser.ts';
 import { tryAgain } from '../support/console-harness.ts';
+import { createKeyOn } from '../support/sample-data.ts';
 import { eventually, until } from '../support/until.ts';
 
 const [session, selection] = [/\/console\/session$/, /\/console\/session\/tenancy$/];
 
 describeBrowser('the console in a browser, if a response arrives late,', () => {
   const browser = browserForEach();
-  const { button, dialog, open, createKey } = browser;
+  const { button, dialog, row, open, createKey } = browser;
   const address = (kind: 'account' | 'partner', { id }: { id: string }) => `#/api-keys?tenancy=${kind}/${id}`;
   const switcher = (name: string) => browser.page.getByRole('banner').getByRole('button', { name });
   const shown = (name: string) => switcher(name).waitFor();
@@ -177,6 +178,24 @@ describeBrowser('the console in a browser, if a response arrives late,', () => {
     await dialog('Stop dialing?').getByRole('button', { name: 'Account …' }).waitFor();
     await held.release();
     await dialog('Stop dialing?').getByRole('button', { name: 'Account Blue Clinic' }).waitFor();
+  });
+
+  it('shows the new limits of a key, and offers them for its replacement', async () => {
+    await createKeyOn(browser.harness, browser.harness.tenants.users.account, 'To be limited');
+    await open();
+    await row('To be limited').click();
+    await button('Limit…').click();
+    const calls = dialog('Limit API key').getByLabel('Calls per day');
+    await calls.fill('5');
+    const held = await Promise.all([hold(/\/console\/api-keys$/, 'GET'), hold(/\/console\/api-keys\/.*timeZone=/, 'GET')]);
+    await button('Save').click();
+    await Promise.all(held.map(({ answered }) => answered));
+    await button('Limit…').click();
+    await eventually(async () => expect(await calls.inputValue()).to.equal('5'));
+    await button('Cancel').click();
+    await button('Replace…').click();
+    await dialog('Replace API key').getByLabel('Copy the old key’s limits: 5 calls per day').waitFor();
+    for (const { release } of held) await release();
   });
 
   it("says so if the tenancy in its address doesn't exist", async () => {

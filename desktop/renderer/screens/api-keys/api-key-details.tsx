@@ -51,7 +51,8 @@ export function ApiKeyDetails({ apiKey, sameNamed, onReplace, onLimited, onRevok
       onClose={onClose}
     >
       <div class="row">
-        <button type="button" onClick={() => onReplace(apiKey)}>
+        {/* With the limits as loaded here, because the list doesn't show a change until it has reloaded. */}
+        <button type="button" onClick={() => onReplace(view?.apiKey ?? apiKey)}>
           Replace…
         </button>
         {view && (
@@ -82,6 +83,7 @@ export function ApiKeyDetails({ apiKey, sameNamed, onReplace, onLimited, onRevok
           view={view}
           onChanged={(changed) => {
             setLimiting(false);
+            list.change({ ...view, apiKey: changed });
             void list.refresh();
             onLimited(changed);
           }}
