@@ -8,7 +8,7 @@ const [session, selection] = [/\/console\/session$/, /\/console\/session\/tenanc
 
 describeBrowser('the console in a browser, if a response arrives late,', () => {
   const browser = browserForEach();
-  const { button, dialog, row, open, createKey } = browser;
+  const { button, dialog, row, panel, open, createKey } = browser;
   const address = (kind: 'account' | 'partner', { id }: { id: string }) => `#/api-keys?tenancy=${kind}/${id}`;
   const switcher = (name: string) => browser.page.getByRole('banner').getByRole('button', { name });
   const shown = (name: string) => switcher(name).waitFor();
@@ -196,6 +196,34 @@ describeBrowser('the console in a browser, if a response arrives late,', () => {
     await button('Replace…').click();
     await dialog('Replace API key').getByLabel('Copy the old key’s limits: 5 calls per day').waitFor();
     for (const { release } of held) await release();
+  });
+
+  describe('and the user searches in Go to', () => {
+    async function search(text: string): Promise<void> {
+      await open(undefined, 'partner');
+      await row('Practice software').waitFor();
+      await button('Go to…').click();
+      await dialog('Go to').getByRole('combobox').fill(text);
+    }
+
+    it('keeps what they have chosen with the arrows', async () => {
+      const held = await hold(/\/campaigns\?.*search=key/, 'GET');
+      await search('key');
+      await browser.page.keyboard.press('ArrowDown');
+      await held.answered;
+      await held.release();
+      await browser.page.keyboard.press('Enter');
+      await dialog('Create API key').waitFor();
+    });
+
+    it('opens the first result if they have already pressed Enter', async () => {
+      const held = await hold(/\/users\?.*search=tom/, 'GET');
+      await search('tom@');
+      await held.answered;
+      await browser.page.keyboard.press('Enter');
+      await held.release();
+      await panel().getByRole('heading', { name: 'Tom Teammate' }).waitFor();
+    });
   });
 
   it("says so if the tenancy in its address doesn't exist", async () => {

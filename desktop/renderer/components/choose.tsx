@@ -236,13 +236,14 @@ type PickerProps<Choice extends Option> = PickerTexts & {
 /** Shows a text field above a list; arrows and Enter choose an option (ARIA APG, combobox with a listbox). */
 export function Picker<Choice extends Option>(props: PickerProps<Choice>) {
   const { label, listLabel, placeholder, search, onSearch, options, onChoose } = props;
-  const [active, setActive] = useState(0);
+  const [activeId, setActive] = useState('');
   const listId = useId();
+  // Results that arrive later don't move what the user has chosen with the arrows.
+  const active = Math.max(0, options?.findIndex(({ id }) => id === activeId) ?? 0);
 
   // Set if the user presses Enter before the search has returned. The first result for the typed text is then chosen.
   const isChosen = useRef(false);
   useLayoutEffect(() => {
-    setActive(0);
     const [first] = options ?? [];
     if (isChosen.current && options) isChosen.current = false;
     else return;
@@ -251,9 +252,9 @@ export function Picker<Choice extends Option>(props: PickerProps<Choice>) {
   useLayoutEffect(() => document.getElementById(`${listId}-${active}`)?.scrollIntoView({ block: 'nearest' }), [active, listId]);
 
   function onKeyDown(event: KeyboardEvent): void {
-    const count = options?.length ?? 0;
-    if (event.key === 'ArrowDown') setActive((active + 1) % Math.max(1, count));
-    else if (event.key === 'ArrowUp') setActive((active + count - 1) % Math.max(1, count));
+    const move = (step: 1 | -1) => setActive(options?.at((active + step) % options.length)?.id ?? '');
+    if (event.key === 'ArrowDown') move(1);
+    else if (event.key === 'ArrowUp') move(-1);
     else if (event.key === 'Enter') {
       isChosen.current = options === null;
       const chosen = options?.[active];
@@ -276,6 +277,7 @@ export function Picker<Choice extends Option>(props: PickerProps<Choice>) {
         data-autofocus
         onInput={({ currentTarget }) => {
           isChosen.current = false;
+          setActive('');
           onSearch(currentTarget.value);
         }}
         onKeyDown={onKeyDown}
@@ -290,7 +292,7 @@ export function Picker<Choice extends Option>(props: PickerProps<Choice>) {
             tabIndex={-1}
             aria-selected={index === active}
             onClick={() => onChoose(option)}
-            onPointerMove={() => setActive(index)}
+            onPointerMove={() => setActive(option.id)}
           >
             <span class="name clip">{option.name}</span>
             <span class="caption clip end">{option.caption}</span>

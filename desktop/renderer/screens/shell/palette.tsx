@@ -29,7 +29,8 @@ const minSearchLength = 2;
 export function Palette({ session, onCommand, onClose }: PaletteProps) {
   const [search, setSearch] = useState('');
   const things = session.viewer.userType === 'staff' ? ['key', 'user', 'campaign', 'account', 'partner'] : ['key', 'user', 'campaign'];
-  const keys = useList({ key: 'api-keys', load: () => window.callkey.request('listApiKeys', {}) }).state.value.view?.apiKeys;
+  const { view, failure } = useList({ key: 'api-keys', load: () => window.callkey.request('listApiKeys', {}) }).state.value;
+  const keys = view?.apiKeys;
   const { found: destinations } = useFound<Destination[]>(search, async (text) =>
     text.length < minSearchLength ? { ok: true, value: [] } : findAnything(session, text),
   );
@@ -44,8 +45,10 @@ export function Palette({ session, onCommand, onClose }: PaletteProps) {
       name: labels.get(id) ?? name,
       caption: owner ? `API key · ${owner.name}` : 'API key',
     }));
-    return [...commandOptions(session).filter(matches), ...keyOptions, ...(destinations ?? [])];
-  }, [search, keys, destinations, session]);
+    const found = [...commandOptions(session).filter(matches), ...keyOptions, ...(destinations ?? [])];
+    const isSearching = destinations === null || (!keys && !failure);
+    return found.length === 0 && isSearching ? null : found;
+  }, [search, keys, failure, destinations, session]);
 
   function choose(option: Option): void {
     const { id } = option;
@@ -70,7 +73,7 @@ export function Palette({ session, onCommand, onClose }: PaletteProps) {
         onChoose={choose}
       />
       <p class="hint" role="status">
-        {options.length === 0 && destinations !== null && `Nothing matches “${shorten(search.trim())}”. `}
+        {options?.length === 0 && `Nothing matches “${shorten(search.trim())}”. `}
         {describeSearched(session)}
       </p>
     </Dialog>
