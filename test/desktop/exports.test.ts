@@ -110,6 +110,18 @@ for (const [where, describeHome, openHome] of [
         expect(lines.at(-2)).to.equal('# complete, 60 rows');
       });
 
+    if (where === 'in a browser')
+      it('contains the matches of what was just typed, even if the list doesn’t show them yet', async () => {
+        const { page } = exporter;
+        await page.clock.install();
+        await enter('Activity');
+        await page.getByRole('row', { name: 'Signed in' }).first().waitFor();
+        // No timer fires anymore.
+        await page.clock.pauseAt(Date.now() + 60_000);
+        await page.getByLabel('Search').fill('nothing like this');
+        await exporter.saveFile(() => exportUntil('Exported 0 events.'));
+      });
+
     it('that is cut off, refused or cancelled saves nothing', async () => {
       await enter('Activity');
       const body = '"When","Who"\r\n"2026-11-21","Ada"\r\n"2026-11-20","Gra';

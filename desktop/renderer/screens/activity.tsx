@@ -117,7 +117,11 @@ export function Activity({ session, title }: ScreenProps) {
       actions={
         events.length > 0 && (
           <ExportAllButton
-            request={{ name: 'exportActivity', input: { ...filter, timeZone: ownZone.value }, file: csvFileName('activity', '', filters) }}
+            request={{
+              name: 'exportActivity',
+              input: { ...filter, search: filters.search.trim(), timeZone: ownZone.value },
+              file: csvFileName('activity', '', filters),
+            }}
             noun="event"
           />
         )

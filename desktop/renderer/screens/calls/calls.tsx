@@ -244,8 +244,8 @@ function CallList({ title, known, campaignId, filters, search, onChange, actions
   const labels = labelKeys(keys);
   const shared = [...sharedNames(keys)].join('\n');
   const columns = useMemo(() => columnsFor(campaignId === null, new Set(shared.split('\n'))), [campaignId === null, shared]);
-  // The times in the file are those on the screen.
-  const exported = { ...filter, timeZone: ownZone.value };
+  // The times in the file are those on the screen, and the search is what's typed, even if the list doesn't show its matches yet.
+  const exported = { ...filter, search: filters.search.trim(), timeZone: ownZone.value };
   const searchedBackTo = view?.searchedBackTo;
   const isFiltered = state !== null || search !== '' || apiKey !== '' || from !== '' || to !== '';
   const canFilter = useRef(false);
