@@ -196,7 +196,7 @@ async function performDuring(
   // Work that a request started, such as applying changed hours to held calls, may have failed. A core tries again each minute.
   world.sweepEachMinute();
   const isUnsure = first.status === 0 || first.status >= 500;
-  const answer = isUnsure ? await request.send(world) : first;
+  const answer = isUnsure ? await untilServed(() => request.send(world)) : first;
   walk.isSure &&= fault === 'a clock move';
   const what = `during ${fault} after ${after} statements of core ${core % 2}, until ${new Date(until).toISOString()}`;
   const text = `${what}: ${request.text} → ${first.status}${isUnsure ? `, then ${answer.status}` : ''}`;

@@ -4,6 +4,7 @@ import { campaignsSchema } from '#contract/console/directory.ts';
 import { usersSchema } from '#contract/console/users.ts';
 import { stopsSchema } from '#contract/protection/dialing.ts';
 import { doNotCallSchema } from '#contract/protection/protection.ts';
+import { untilServed } from '../support/http.ts';
 import { day } from './basics.ts';
 import { type Call, getState, type Model } from './model.ts';
 import type { Viewer } from './people.ts';
@@ -18,7 +19,7 @@ import type { World } from './world.ts';
 export async function compareLists(model: Model, world: World, viewer: Viewer, compared = new Set<string>()): Promise<void> {
   const { email, type } = model.users.require(viewer.user);
   const scope = model.findScope(viewer);
-  const get = (path: string) => world.as(viewer, 0, 'GET', path);
+  const get = (path: string) => untilServed(() => world.as(viewer, 0, 'GET', path));
   const expectSame = (what: string, actual: unknown, expected: unknown) => {
     const [got, wanted] = [JSON.stringify(actual), JSON.stringify(expected)];
     if (got !== wanted) throw new Error(`${what}, as ${email} sees it:\n  should be ${wanted}\n  but is    ${got}`);

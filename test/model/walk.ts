@@ -63,8 +63,9 @@ async function shorten(first: Failure, attempt: (numbers: readonly number[]) => 
   let shortest = first;
   for (let size = first.numbers.length; size > 0; size = size === 1 ? 0 : Math.ceil(size / 2))
     for (let from = 0; from < shortest.numbers.length && performance.now() < end; ) {
-      const shorter = await attempt(shortest.numbers.toSpliced(from, size));
-      if (shorter?.numbers.length) shortest = shorter;
+      const left = shortest.numbers.toSpliced(from, size);
+      const shorter = left.length > 0 && (await attempt(left));
+      if (shorter) shortest = shorter;
       else from += size;
     }
   return shortest;
