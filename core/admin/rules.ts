@@ -36,8 +36,7 @@ export function callingHoursCommands(program: Command, { withDatabase }: Runner)
 async function runSetHours({ ports, caller, output, resolveFile }: AdminContext, path: string, options: ScopeOptions): Promise<void> {
   const scope = await findScope(ports, options);
   const file = resolveFile(path);
-  const rules = parseInput(hoursRulesSchema, await readJson(file), file);
-  await setHours(ports, caller, toReference(scope), rules);
+  const { rules } = await setHours(ports, caller, toReference(scope), parseInput(hoursRulesSchema, await readJson(file), file));
   const isOpen = rules.length > 0 && !rules.some(({ prefix, days }) => days && prefix === '');
   const lines = [
     rules.length === 0

@@ -81,8 +81,8 @@ describeAdmin('admin, for protection rules', ({ admin, json, database }) => {
       { prefix: '', date: '2026-12-25', closed: true },
     ];
 
-    it('replaces the rules of a scope, shows which scopes inherit them, and removes them', async () => {
-      const path = file(rules, 'hours.json');
+    it('replaces the rules of a scope, stores each of their days once, shows which scopes inherit them, and removes them', async () => {
+      const path = file([{ ...rules[0], days: ['mon', 'tue', 'mon'] }, ...rules.slice(1)], 'hours.json');
       expect(await json('calling-hours', 'set', path, ...partner)).to.deep.equal({ rules });
       const from = { kind: 'partner', id: tenants.partner.id, name: tenants.partner.name };
       expect(await json('calling-hours', 'list', '--campaign', tenants.campaign.id)).to.deep.equal({

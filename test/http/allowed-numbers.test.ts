@@ -32,7 +32,7 @@ describe('rules for calling', () => {
       });
 
       it('of other countries are refused if countries are chosen', async () => {
-        expect((await setNumbers({ countries: ['DE', 'AT'], kinds: null })).status).to.equal(200);
+        expect((await setNumbers({ countries: ['DE', 'AT', 'DE'], kinds: null })).status).to.equal(200);
         expect((await place()).status).to.equal(202);
         const answer = await place({}, '+12125550142');
         expect(answer.text).to.contain("Numbers in US can't be called from this account.");
@@ -44,9 +44,9 @@ describe('rules for calling', () => {
 
       it('are restricted by settings whose changes, like those of calling hours, are recorded in the activity', async () => {
         await setNumbers({ countries: ['DE', 'AT'], kinds: null }, 'partner');
-        await setNumbers({ countries: [], kinds: ['premium-rate'] });
+        await setNumbers({ countries: [], kinds: ['premium-rate', 'premium-rate'] });
         const closed = Array.from({ length: 22 }, (_, n) => ({ prefix: '', date: `2026-12-${n + 10}`, closed: true }));
-        await setHours([{ prefix: '+49', days: ['mon', 'tue'], from: '09:00', to: '20:00' }, ...closed]);
+        await setHours([{ prefix: '+49', days: ['mon', 'tue', 'mon'], from: '09:00', to: '20:00' }, ...closed]);
         const windows = Array.from({ length: 24 }, (_, n) => `${String(n).padStart(2, '0')}:30`);
         await setHours(
           weekdays.flatMap((day, n) =>

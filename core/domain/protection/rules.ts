@@ -61,8 +61,9 @@ export async function showHours(ports: Ports, viewer: Caller['viewer'], referenc
 }
 
 /** A scope without rules inherits them. @throws Problem `conflict` if a version is passed and the rules have changed since */
-export async function setHours(ports: Ports, caller: Caller, reference: Reference, rules: readonly HoursRule[], version?: string) {
+export async function setHours(ports: Ports, caller: Caller, reference: Reference, given: readonly HoursRule[], version?: string) {
   requireAdministrator(caller.viewer, 'change calling hours');
+  const rules = given.map((rule) => (rule.days ? { ...rule, days: once(rule.days) } : rule));
   const change = { hours: rules.length === 0 ? null : rules };
   const event = { action: 'calling-hours.changed', detail: describeHours(rules) } as const;
   await setRules(ports, caller, reference, change, event, version, versionOf.hours);
@@ -86,13 +87,20 @@ export async function showNumberRules(ports: Ports, viewer: Caller['viewer'], re
  * @throws Problem `invalid` for a code that isn't a country's, because all calls to the intended country would be refused; `conflict` like
  * {@link setHours}
  */
-export async function setNumberRules(ports: Ports, caller: Caller, reference: Reference, rules: Partial<NumberRules>, version?: string) {
+export async function setNumberRules(ports: Ports, caller: Caller, reference: Reference, given: Partial<NumberRules>, version?: string) {
   requireAdministrator(caller.viewer, 'change which numbers may be called');
-  const wrong = rules.countries?.find((code) => !isCountry(code));
+  const { countries, kinds } = given;
+  const rules = { ...given, ...(countries && { countries: once(countries) }), ...(kinds && { kinds: once(kinds) }) };
+  const wrong = countries?.find((code) => !isCountry(code));
   if (wrong !== undefined) throw invalidField('countries', `${wrong}: ${notACountry}`);
   const event = { action: 'numbers.changed', detail: describeNumbers(rules) } as const;
   await setRules(ports, caller, reference, rules, event, version, versionOf.numbers);
   return showNumberRules(ports, caller.viewer, reference);
+}
+
+/** Returns each item once, in the order given. */
+function once<Item>(items: readonly Item[]): Item[] {
+  return [...new Set(items)];
 }
 
 /** Returns a scope's own pace, without that of its account or of the server. */
