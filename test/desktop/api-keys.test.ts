@@ -190,6 +190,10 @@ describeBrowser('the console, for API keys', () => {
     await harness.page.getByRole('radio', { name: '2 Years', checked: true }).waitFor();
     for (const text of ['The old key has access to all campaigns in Blue Clinic.', 'The old key’s time zone.'])
       await dialog('Replace API key').getByText(text).waitFor();
+    const newAccess = await dialog('Replace API key')
+      .getByText('Like you, the new key has access to all campaigns in Blue Clinic.')
+      .boundingBox();
+    expect(newAccess?.y).to.be.lessThan((await dialog('Replace API key').getByLabel('Name').boundingBox())?.y ?? 0);
     await dialog('Replace API key').getByLabel('Copy the old key’s limits: only from 192.0.2.0/24, 7 calls per day').waitFor();
     await button('Create Key').click();
     await button("I've Saved It").click();

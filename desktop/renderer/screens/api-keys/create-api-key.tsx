@@ -72,6 +72,11 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onMaybeCrea
   const resolved = resolveExpiration(draft, now.value);
   const limitsToCopy = replaced ? summarizeLimits(replaced) : '';
   const access = describeKeyAccess(session);
+  const newAccess = access !== null && (
+    <>
+      Like you, the new key has access to <strong>{access}</strong>. To limit its access, create it as a user with less access.
+    </>
+  );
 
   /** If the new key can't be limited, it's still returned, with the reason, because its value is shown only once. */
   async function create(): Promise<Result<CreatedApiKeyView & { limitFailure: Failure | null }>> {
@@ -108,7 +113,12 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onMaybeCrea
       onClose={onClose}
     >
       {/* The two keys' access differs if someone else created the old key. */}
-      {replaced && <KeyAccess id={replaced.id} subject="The old key" />}
+      {replaced && (
+        <>
+          <KeyAccess id={replaced.id} subject="The old key" />
+          {newAccess && <p>{newAccess}</p>}
+        </>
+      )}
       <TextField
         name="name"
         label="Name"
@@ -142,14 +152,7 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onMaybeCrea
           <label for="carry-limits">Copy the old key’s limits: {limitsToCopy}</label>
         </div>
       )}
-      <p class="hint">
-        {access !== null && (
-          <>
-            Like you, the new key has access to <strong>{access}</strong>. To limit its access, create it as a user with less access.{' '}
-          </>
-        )}
-        Use one key per integration: revoking a key immediately stops everything that uses it.
-      </p>
+      <p class="hint">{!replaced && newAccess} Use one key per integration: revoking a key immediately stops everything that uses it.</p>
     </FormDialog>
   );
 }
