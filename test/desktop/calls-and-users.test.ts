@@ -240,6 +240,11 @@ describeBrowser('the console, for calls and users', () => {
     });
     const trouble = { since: instant(Date.UTC(2026, 10, 21, 9)), reason: 'connection refused' };
     await harness.direct.ports.stores.dialing.noteTrouble('core-1', trouble, instant(Date.now()));
+    // Without a provider, the details contain no time of the next attempt.
+    await page.route('**/console/session', async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), dialer: 'webhook' } });
+    });
     await harness.enter('tied');
     await link('Calls').click();
     await page.getByText(/^The provider hasn’t accepted a call since .+: connection refused\.$/).waitFor();

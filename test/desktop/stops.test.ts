@@ -81,7 +81,7 @@ describeBrowser('the console, for stopping dialing', () => {
     await link('Calls').click();
     await page.getByRole('row', { name: 'Ada 0' }).click();
     const fact = page.getByRole('complementary').locator('dt', { hasText: 'Next attempt' }).locator('xpath=following-sibling::dd[1]');
-    await fact.getByRole('time').waitFor();
+    await fact.getByText('Not until a provider is connected').waitFor();
     await stop(tenants.account.id);
     await page.reload();
     await fact.getByText('Not while dialing is stopped').waitFor();

@@ -13,6 +13,7 @@ import { ownZone } from '../../state/clock.ts';
 import { formatDuration } from '../../state/format.ts';
 import { answererLabels, capitalized } from '../../state/labels.ts';
 import { isStopped } from '../../state/protection.ts';
+import { session } from '../../state/session.ts';
 
 type CallDetailsProps = {
   campaignId: string;
@@ -90,7 +91,10 @@ function buildFacts(call: CallView, keyLabels: ReadonlyMap<string, string>): Fac
 function buildDialingFacts(view: CallDetailsView, call: CallView, hasStop: boolean): Fact[] {
   const { notBefore, notAfter, timeZone, attempts, firstAttemptAt, nextAttemptAt, toldLateAt } = view;
   const isHeldByStop = call.heldFor === 'stop' || (hasStop && (nextAttemptAt !== null || call.heldFor === 'pace'));
-  const nextAttempt = isHeldByStop ? 'Not while dialing is stopped' : nextAttemptAt && <Moment key="next" at={nextAttemptAt} mayBeFuture />;
+  const hasProvider = session.value?.dialer !== 'off';
+  const attempt =
+    nextAttemptAt && (hasProvider ? <Moment key="next" at={nextAttemptAt} mayBeFuture /> : 'Not until a provider is connected');
+  const nextAttempt = isHeldByStop ? 'Not while dialing is stopped' : attempt;
   return [
     ['Not before', notBefore && <Moment key="before" at={notBefore} mayBeFuture />],
     ['Not after', notAfter && <Moment key="after" at={notAfter} mayBeFuture />],
