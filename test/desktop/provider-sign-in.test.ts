@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
 import { describeBrowser, sharedBrowser, violationsOn } from '../support/browser.ts';
-import { button, home } from '../support/console-harness.ts';
+import { button, clickUnderDialog, home } from '../support/console-harness.ts';
 import { describeDesktop, launchConsole, watchOver } from '../support/electron.ts';
 import { ask, textAt } from '../support/http.ts';
 import { openWithProvider, signInForApp, TestBrowser } from '../support/identity-provider.ts';
@@ -73,9 +73,9 @@ describeBrowser('the console in a browser, with sign-in at a provider,', () => {
     await home(page);
     await page.getByRole('button', { name: 'Create API key' }).first().click();
     await page.getByLabel('Name').fill('Half a key');
-    await harness.direct.storage.database.write('sessions').delete();
     await page.getByRole('radio', { name: '1 Year', exact: true }).check();
-    await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click();
+    await harness.direct.storage.database.write('sessions').delete();
+    await clickUnderDialog(page, 'Create Key');
     const dialog = page.getByRole('alertdialog', { name: 'Your session has ended' });
     const [tab] = await Promise.all([
       context.waitForEvent('page'),

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type ConsoleHarness, fillInKey, finders, sharedConsole, signInAs } from '../support/console-harness.ts';
+import { type ConsoleHarness, clickUnderDialog, fillInKey, finders, sharedConsole, signInAs } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 import { type FaultyProxy, faultyProxy } from '../support/proxies.ts';
 import { createKeyOn } from '../support/sample-data.ts';
@@ -25,8 +25,10 @@ describeDesktop('the console, during a session,', () => {
   const through = async () => {
     await signInAs({ ...harness, core: { ...harness.core, url: network.url } }, 'account');
     await listed();
+    // The shell loads these, too. After them, the next request comes from the test.
+    const isLoaded = (each: string) => network.seen.some(({ method, path }) => method === 'GET' && path === each);
+    await until(() => isLoaded('/console/stops') && isLoaded('/console/session'));
   };
-  /** Waits for the first list, so that the next request comes from the test. */
   const listed = () => harness.page.getByRole('row', { name: 'Practice software' }).waitFor();
 
   it('asks the user to sign in again when the session has ended, and keeps what they typed', async () => {
@@ -35,7 +37,7 @@ describeDesktop('the console, during a session,', () => {
     await listed();
     await fillInKey(page, 'Typed with care', '2 Years');
     await endSessions();
-    await button('Create Key').click();
+    await clickUnderDialog(page, 'Create Key');
 
     const ended = page.getByRole('alertdialog', { name: 'Your session has ended' });
     await ended.getByLabel('Password').fill('wrong');
