@@ -184,6 +184,8 @@ describeBrowser('the console, for calls and users', () => {
     await eventually(async () => expect(await cells('Grace Hopper', 'Key')).to.deep.equal([label]));
     await eventually(async () => expect((await cells('Ada Lovelace', 'Key')).join()).to.match(/^Practice software ….{6}$/));
     await page.getByLabel('Key', { exact: true }).selectOption({ label });
+    // Until the other call is gone, the row is where another will be.
+    await row('Ada Lovelace').waitFor({ state: 'detached' });
     await row('Grace Hopper').click();
     await panel().getByRole('link', { name: label }).waitFor();
   });

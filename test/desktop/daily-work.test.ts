@@ -8,7 +8,7 @@ import { eventually } from '../support/until.ts';
 
 describeBrowser('the console in daily work', () => {
   const browser = browserForEach();
-  const { button, link, row, panel, dialog, open } = browser;
+  const { button, link, heading, row, panel, dialog, open } = browser;
   const rows = () => browser.page.locator('tbody tr');
   before(async () => {
     const { account, teammate } = browser.harness.tenants.users;
@@ -114,6 +114,8 @@ describeBrowser('the console in daily work', () => {
     await open(undefined, 'partner');
     for (const screen of ['API keys', 'Users']) {
       await link(screen).click();
+      // The screen before it has the same button.
+      await heading(screen).waitFor();
       const [download] = await Promise.all([browser.page.waitForEvent('download'), button('Export CSV').click()]);
       const times = readFileSync(await download.path(), 'utf8').match(/\d\dT\d\d:\d\d[^"]*/g) ?? [];
       expect(times.map((time) => time.replace(/^.*(?=Z|[+-])/, '')))

@@ -25,6 +25,8 @@ describeBrowser("the form for a new key's expiration", () => {
       await route.fulfill({ response, headers: { ...response.headers(), date } });
     });
     await harness.enter('account');
+    // A response that's still on its way when a test moves the clocks would seem to come from a server with another time.
+    await harness.page.waitForLoadState('networkidle');
     await button('Create API key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Practice software');
   });

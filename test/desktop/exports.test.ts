@@ -82,6 +82,8 @@ for (const [where, describeHome, openHome] of [
       const { page } = exporter;
       await signInAs({ ...harness, page, core: { ...harness.core, url: network.url } }, 'partner');
       await page.getByRole('link', { name: screen, exact: true }).click();
+      // The screen before it has the same button.
+      await page.getByRole('heading', { name: screen, exact: true }).waitFor();
     };
     const exportUntil = async (text: string) => {
       await button('Export CSV').click();
@@ -167,6 +169,8 @@ describeDesktop('a file saved by the app', () => {
   const dialogOptions = () => desktop.app.evaluate(() => Reflect.get(globalThis, 'saveDialog') as Electron.SaveDialogOptions);
   const exportFrom = async (screen: string) => {
     await desktop.page.getByRole('link', { name: screen, exact: true }).click();
+    // The screen before it has the same button.
+    await desktop.page.getByRole('heading', { name: screen, exact: true }).waitFor();
     await desktop.page.getByRole('button', { name: 'Export CSV', exact: true }).click();
   };
 

@@ -296,6 +296,8 @@ describeBrowser("the console's Protection screen", () => {
     await page
       .getByLabel('Or load a JSON file')
       .setInputFiles({ name: 'rules.json', mimeType: 'application/json', buffer: Buffer.from(rules) });
+    // Until the file has been read, the button adds to what the file then replaces.
+    await page.getByRole('group', { name: 'On these dates' }).waitFor();
     await button('Add hours').click();
     await button('Save').click();
     await page.getByText('Must contain at most 500 rules.').waitFor();

@@ -143,6 +143,8 @@ describeDesktop('a secret in the console', () => {
 
   it('counts down until it is cleared from the clipboard, and only the button that copied last says so', async () => {
     await create();
+    // The last button appears once the campaigns have loaded.
+    await button('Copy command').waitFor();
     // From here on, the page's time passes only when the test lets it. A countdown begins in the next frame.
     await harness.page.clock.install();
     await harness.page.clock.pauseAt(Date.now() + 60_000);

@@ -125,6 +125,7 @@ describeBrowser('the console, for stopping dialing', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
     const events = () => direct.storage.database.read('audit_events').where({ action: 'dialing.stopped' });
     expect([(await listStops()).map(({ scope }) => scope), await events()].map(({ length }) => length)).to.deep.equal([1, 1]);
+    await button('Resume…').waitFor();
     // Someone else resumes and stops it between the click and the preview, which must not stop it a third time.
     await direct.storage.database.write('dialing_stops').delete();
     await button('Resume…').click();
