@@ -153,6 +153,21 @@ describeBrowser('the console, for calls and users', () => {
     await page.getByRole('tooltip').getByText(requestId(1234)).waitFor();
   });
 
+  it('shows the menu of a narrow window without an empty line', async () => {
+    const { tenants, page } = harness;
+    await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'));
+    await page.setViewportSize({ width: 400, height: 800 });
+    await harness.enter('tied');
+    await link('Calls').click();
+    await button('More').click();
+    const menu = page.locator('.menu:popover-open');
+    const [height = 0, buttonHeight = 0] = await menu.evaluate((each) => [
+      each.clientHeight,
+      each.querySelector('button')?.offsetHeight ?? 0,
+    ]);
+    expect(height - buttonHeight).to.be.within(0, 24);
+  });
+
   it('shows no next attempt of a call that has just ended', async () => {
     const { tenants, page } = harness;
     const contactId = await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'));

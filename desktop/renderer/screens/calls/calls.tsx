@@ -262,7 +262,6 @@ function CallList({ title, known, campaignId, filters, search, onChange, actions
           {actions}
           {calls.length > 0 && (
             <Rare>
-              {' '}
               <ExportAllButton
                 request={
                   campaignId === null
