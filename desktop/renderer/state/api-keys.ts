@@ -289,8 +289,10 @@ const phone = '+493023125000';
  */
 export function exampleCall(server: string, campaignId: string, requestId: string): string {
   const url = server.replace(/\/+$/, '') + decodeURIComponent(pathTo({ path: placeCallPath }, { campaignId }));
-  return `sh -c 'trap "stty echo; exit 1" INT; stty -echo; printf "API key: " >&2; k=
-  while [ -z "$k" ]; do read -r k || break; done; stty echo; echo >&2; printf "${apiKeyHeader}: %s" "$k"' |
+  return `sh -c 'trap "stty echo; exit 1" INT; stty -echo
+  printf "API key: " >&2; k=
+  while [ -z "$k" ]; do read -r k || break; done
+  stty echo; echo >&2; printf "${apiKeyHeader}: %s" "$k"' |
   curl ${shellWord(url)} \\
   -H @- -H 'Content-Type: application/json' \\
   -d ${shellWord(JSON.stringify({ requestId, contact: { phone } }))}`;
