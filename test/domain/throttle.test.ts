@@ -71,10 +71,14 @@ describe('the password throttle', () => {
 
   it('counts an IPv6 attempt for its /64, /56 and /48', async () => {
     const { counters } = await check({ address: '2001:db8:1:203::1' });
-    expect(counters.slice(0, 3).map(({ key, max }) => [toKind(key), max])).to.deep.equal([
+    expect(counters.map(({ key, max }) => [toKind(key), max])).to.deep.equal([
       ['address', 100],
       ['network56', 300],
       ['network48', 1_000],
+      ['account', 20],
+      ['pair', 10],
+      ['pairs56', 100],
+      ['pairs48', 100],
     ]);
     const shared = async (address: string) => {
       const keys = await listKeys({ address });

@@ -135,6 +135,7 @@ describe('calls and activity in the console', () => {
         for (let n = 0; n < 62; n++) answers.push(await record());
         expect(answers.map(({ status }) => status)).to.deep.equal([...Array(60).fill(204), 429, 429]);
         expect(Number(answers.at(-1)?.headers['retry-after'])).to.be.within(1, 60);
+        expect(answers.at(-1)?.text).to.contain('At most 60 exports per minute are allowed.');
         expect((await activity(cookie, '?action=list.exported')).total).to.equal(60);
       });
     });

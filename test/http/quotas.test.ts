@@ -141,6 +141,7 @@ describe("a staff user's tenancy changes", () => {
         headers: { [tenancyHeader]: `account/${account.id}` },
       });
       expect(read.status, 'with the header alone').to.equal(429);
+      expect(read.text).to.contain('At most 300 switches between accounts or partners per minute are allowed.');
       clock.advance({ minutes: 1, milliseconds: 1 });
       expect((await select(10)).status).to.equal(200);
     });
