@@ -5,7 +5,7 @@ import { instant } from '../../core/domain/instant.ts';
 import { describeBrowser, openPage } from '../support/browser.ts';
 import { finders, signInAs } from '../support/console-harness.ts';
 import { ask } from '../support/http.ts';
-import { faultyProxy } from '../support/proxies.ts';
+import { faultyProxy, outage } from '../support/proxies.ts';
 import { createKeyOn, placeCallIn } from '../support/sample-data.ts';
 import { openForEach } from '../support/suites.ts';
 import { onDemand, placeCall } from '../support/tenants.ts';
@@ -337,8 +337,7 @@ describeBrowser('the console, for calls and users', () => {
     await link('Calls').click();
     await page.getByText('50 of 51 calls').waitFor();
     // Names the path, so that the page's other requests don't get these faults.
-    const refused = { path: '/calls', fault: { status: 502 } };
-    network.faults.push(refused, refused);
+    network.faults.push(...outage.map((fault) => ({ path: '/calls', fault })));
     await button('Show older calls').click();
     await page.getByText('Showing the last data loaded.').waitFor();
     await eventually(async () => expect(await page.locator('tbody tr').count()).to.equal(50));

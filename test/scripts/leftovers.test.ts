@@ -9,11 +9,15 @@ import { freshDirectory } from '../support/databases.ts';
 
 const mocha = fileURLToPath(new URL('../../node_modules/mocha/bin/mocha.js', import.meta.url));
 
-/** Runs a file with one test. Returns Mocha's output, and whether the file passed. */
+/** Runs a file with one test, and another one that leaves nothing behind. Returns Mocha's output, and whether both passed. */
 async function report(body: string): Promise<{ failed: boolean; stdout: string }> {
-  const file = join(freshDirectory(), 'one.test.ts');
-  writeFileSync(file, `it('passes', () => { ${body} });\n`);
-  return promisify(execFile)(process.execPath, [mocha, file], { env: bareEnvironment }).then(
+  const directory = freshDirectory();
+  const files = [body, ''].map((each, index) => {
+    const file = join(directory, `${index}.test.ts`);
+    writeFileSync(file, `describe('one', () => it('passes', () => { ${each} }));\n`);
+    return file;
+  });
+  return promisify(execFile)(process.execPath, [mocha, ...files], { env: bareEnvironment }).then(
     ({ stdout }) => ({ failed: false, stdout }),
     ({ stdout }) => ({ failed: true, stdout }),
   );
@@ -34,9 +38,12 @@ describe('a test file', () => {
     reports = cases.map(([, body]) => report(body));
   });
   for (const [index, [what, , name]] of cases.entries()) {
-    it(`fails if it leaves a ${what} behind, and says which`, async () => {
+    it(`fails if it leaves a ${what} behind, and says which, and the next file passes`, async () => {
       const { failed, stdout } = (await reports[index]) ?? { failed: false, stdout: '' };
-      expect({ failed, passing: stdout.includes('1 passing') }).to.deep.equal({ failed: true, passing: true });
+      expect({ failed, counts: stdout.match(/\d+ (passing|failing)/g) }).to.deep.equal({
+        failed: true,
+        counts: ['2 passing', '1 failing'],
+      });
       expect(stdout)
         .to.match(/The tests left behind: /)
         .and.to.match(name);

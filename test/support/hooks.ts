@@ -48,7 +48,12 @@ async function expectNoLeftovers(this: Mocha.Context): Promise<void> {
   // Recently closed handles disappear only after a few turns of the event loop, or after seconds on a busy machine.
   for (let turn = 0; turn < 1_000 && leftOpen().length > 0; turn++) await pause(10);
   left.push(...leftOpen());
+  // The files after it don't fail as well.
   knownTimers = Math.max(1, countTimers());
+  for (const handle of openHandles()) {
+    if (handle instanceof Server) handle.close();
+    else if (handle instanceof Socket) handle.destroy();
+  }
   expectNothing(left);
 }
 
@@ -71,7 +76,7 @@ function isForgotten(handle: unknown): handle is ChildProcess {
   return !/postgres$/.test(handle.spawnfile);
 }
 
-/** Mocha's own timer, for this hook, and those that an earlier file has left behind, so that the files after it don't fail as well. */
+/** Mocha's own timer, for this hook, and those that an earlier file has left behind. */
 let knownTimers = 1;
 const countTimers = () => process.getActiveResourcesInfo().filter((type) => type === 'Timeout').length;
 
