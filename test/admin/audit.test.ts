@@ -12,7 +12,7 @@ import { startCoreHere } from '../support/core.ts';
 import { createTenants, type DirectAccess, openDirect } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
-describeAdmin('admin, for audit events', ({ admin, json, database }) => {
+describeAdmin('admin, for audit events', ({ admin, json, kind, database }) => {
   const clock = fakeClock();
   let direct: DirectAccess;
   beforeEach(async () => {
@@ -149,7 +149,16 @@ describeAdmin('admin, for audit events', ({ admin, json, database }) => {
       request_id: `old-${n}`,
       phone: '+493012345678',
     }));
-    await direct.storage.database.write.batchInsert('calls', rows, 100);
+    const { write } = direct.storage.database;
+    await write.batchInsert('calls', rows, 100);
+    // Each call takes about a millisecond. Otherwise, the command may end before the signal on a busy machine.
+    for (const sql of kind === 'sqlite'
+      ? ['CREATE TRIGGER slow AFTER UPDATE ON calls BEGIN SELECT length(hex(zeroblob(500000))); END']
+      : [
+          `CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.001); RETURN NULL; END'`,
+          'CREATE TRIGGER slow AFTER UPDATE ON calls FOR EACH ROW EXECUTE FUNCTION slow()',
+        ])
+      await write.raw(sql);
     const remaining = async () => (await direct.ports.stores.retention.countErasable(instant(2))).erasable;
     const env = { ...bareEnvironment, DATABASE_URL: database(), RETENTION_DAYS: '30' };
     const child = spawn(process.execPath, ['core/admin.ts', 'retention', 'run'], { env, stdio: ['ignore', 'ignore', 'pipe'] });

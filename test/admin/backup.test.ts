@@ -224,13 +224,17 @@ describe('admin backup', () => {
 
 const admin = fileURLToPath(new URL('../../core/admin.ts', import.meta.url));
 
-/** Keeps a backup from finishing: on PostgreSQL with a lock on a table, on SQLite with a hundred megabytes to copy. */
+/** Keeps a backup from finishing: on PostgreSQL with a lock on a table, on SQLite with rows of which each takes a millisecond to check. */
 async function holdBack(database: string): Promise<{ underWay(): Promise<unknown>; release(): Promise<void> }> {
   if (database.startsWith('sqlite:')) {
     const direct = await openDirect(database);
-    await direct.storage.database.write.raw('CREATE TABLE filler AS SELECT zeroblob(100000000) AS content');
-    await direct.close();
-    return { underWay: async () => undefined, release: async () => undefined };
+    const { write } = direct.storage.database;
+    await write.raw('PRAGMA ignore_check_constraints = ON');
+    await write.raw('CREATE TABLE slow (n, CHECK (length(hex(zeroblob(500000))) > n))');
+    await write.raw(
+      'INSERT INTO slow SELECT 0 FROM (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 200000) SELECT i FROM n)',
+    );
+    return { underWay: async () => undefined, release: () => write.raw('DROP TABLE slow').then(direct.close) };
   }
   // The observer has its own connection, because within the client's transaction, the server's statistics wouldn't change.
   const [client, observer] = [new pg.Client(database), new pg.Client(database)];
