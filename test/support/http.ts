@@ -48,7 +48,6 @@ export async function ask(method: string, url: string, { key, cookie, body, sign
   return answer;
 }
 
-/** Returns the cookies set by a response, with their attributes. */
 /** Repeats a request that gets a 503, as clients do: a busy machine can be too slow for a core's time limits, and nothing has happened then. */
 export async function untilServed<Reply extends { status: number | null }>(send: () => Promise<Reply>): Promise<Reply> {
   for (let attempt = 1; ; attempt++) {
@@ -57,6 +56,7 @@ export async function untilServed<Reply extends { status: number | null }>(send:
   }
 }
 
+/** Returns the cookies set by a response, with their attributes. */
 export function readSetCookies(answer: Answer): string[] {
   return [answer.headers['set-cookie'] ?? []].flat();
 }
