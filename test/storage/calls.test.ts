@@ -1,6 +1,8 @@
 import { mock } from 'node:test';
 import { expect } from 'chai';
 import { callStates } from '#contract/calls/calls.ts';
+import { changeApiKey } from '../../core/domain/api-keys.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
 import { handoffStages, isHandoffStage, stagesBefore, toState } from '../../core/domain/calls/call-states.ts';
 import { deadlines } from '../../core/domain/deadlines.ts';
 import { instant } from '../../core/domain/instant.ts';
@@ -12,7 +14,7 @@ import { toCaller } from '../support/tenants.ts';
 describe('calls in the database', () => {
   onEachDatabase((kind) => {
     const store = callStoreForEach(kind);
-    const { now, createKey, storeOn, request, place, row } = store;
+    const { now, createKey, storeOn, request, newCall, place, row } = store;
     const placed = { kind: 'placed', contactId: 'contact of r', placedAt: now, heldUntil: null, placedToday: null };
 
     it("are stored when they're placed, with everything that was requested, and are due immediately", async () => {
@@ -95,6 +97,23 @@ describe('calls in the database', () => {
         ],
       );
       expect(await kinds(place('old', fresh), place('e', {}, { by: 'no key' }))).to.deep.equal(['replayed', 'unauthorized']);
+    });
+
+    it('that are placed together are each checked by the limits and the time that they came with', async () => {
+      const limited = await createKey(store.tenants.users.account, { kind: 'years', years: 1 });
+      const { ports, storage } = store.direct;
+      const key = await storage.database.read('api_keys').where({ digest: limited }).first('id', 'expires_at');
+      await changeApiKey(ports, operator, key?.id ?? '', { addresses: ['10.0.0.0/8'] });
+      const expiresAt = instant(Number(key?.expires_at));
+      const fresh = { ...request({ by: limited }), address: '10.0.0.1', key: { expiresAt, limits: null } };
+      const placeIt = (by: Parameters<typeof store.calls.place>[0], requestId: string) => store.calls.place(by, newCall(requestId));
+      expect(await placeIt(fresh, 'limits are known')).to.include({ kind: 'placed' });
+      // Came before its process knew the limits.
+      const outside = request({ by: limited });
+      const late = { ...fresh, at: instant(expiresAt + 1) };
+      const answers = await Promise.all([placeIt(fresh, 'a'), placeIt(outside, 'b'), placeIt(late, 'c'), placeIt(fresh, 'd')]);
+      expect(answers.map(({ kind }) => kind)).to.deep.equal(['placed', 'unauthorized', 'unauthorized', 'placed']);
+      expect(store.seen).to.deep.include(['place', 4]).and.to.deep.include(['explain', 2]);
     });
 
     it("that are looked up together each get their own result, whatever the order of the database's rows", async () => {

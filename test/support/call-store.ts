@@ -62,7 +62,7 @@ export function callStoreForEach(kind: DatabaseKind) {
   });
 
   return {
-    ...{ now, createKey, storeOn, request },
+    ...{ now, createKey, storeOn, request, newCall },
     get direct() {
       return direct;
     },
