@@ -300,8 +300,6 @@ export function knownLists(database: Lane) {
   }, refreshEvery).unref();
 
   return {
-    /** Reads what has changed in the lists that are in use. Runs automatically while calls are placed. */
-    refresh,
     async close(): Promise<void> {
       clearInterval(timer);
       isClosed = true;
