@@ -75,7 +75,7 @@ export function toPace({ concurrency = defaultConcurrency, rate }: PaceOptions) 
   return { concurrency, rate };
 }
 
-/** Returns the options of a command that goes on at the same pace. */
+/** Returns the options with which a suggested command sends calls at the same pace. Leaves out the default. */
 export function paceWords({ concurrency, rate }: ReturnType<typeof toPace>): string[] {
   return [
     ...(concurrency === defaultConcurrency ? [] : ['--concurrency', String(concurrency)]),

@@ -233,7 +233,7 @@ function keyJson(key: ApiKey, now: number) {
   return {
     id: key.id,
     name: key.name,
-    owner: { id, name, email: email === null ? null : readableEmail(email) },
+    owner: { id, name, email: readableEmail(email) },
     ...(isDisabled ? { ownerDisabled: true } : {}),
     ...key.owningScope,
     createdAt: timestamp(key.createdAt),

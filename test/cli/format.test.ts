@@ -115,11 +115,11 @@ describe('the error for a response', () => {
 
   it("doesn't repeat the field error that's in the core's detail", () => {
     const errors = [
-      { path: 'contact.phone', message: 'No such number.' },
-      { path: 'contact.timeZone', message: 'No such number.' },
+      { path: 'contact.phone', message: 'Must be text.' },
+      { path: 'contact.timeZone', message: 'Must be text.' },
     ];
-    const error = problem(422, { detail: 'Invalid body at contact.phone: No such number.', errors });
-    expect(error.message).to.equal('Invalid body at contact.phone: No such number.\n  contact.timeZone: No such number.');
+    const error = problem(422, { detail: 'Invalid body at contact.phone: Must be text.', errors });
+    expect(error.message).to.equal('Invalid body at contact.phone: Must be text.\n  contact.timeZone: Must be text.');
     expect(error.errors).to.deep.equal(errors);
   });
 

@@ -122,12 +122,8 @@ async function writeStep(
   for (const { entity, previousEmail } of step) {
     const { sessions, unlinked } = ended.get(entity.id) ?? { sessions: 0, unlinked: false };
     if (sessions > 0 || unlinked || previousEmail !== null)
-      result.signedOut.push({ email: toReadable(entity.email), previousEmail: toReadable(previousEmail), sessions, unlinked });
+      result.signedOut.push({ email: readableEmail(entity.email), previousEmail: readableEmail(previousEmail), sessions, unlinked });
   }
-}
-
-function toReadable(email: string | null): string | null {
-  return email === null ? null : readableEmail(email);
 }
 
 function getOwningScope(kind: ImportKind, entity: ImportedEntity): OwningScope | null {

@@ -11,7 +11,10 @@ const distinct = [
 ];
 
 /** Writes a canonical address for people, with the letters of its domain, if they can't be mistaken for others. */
-export function readableEmail(email: string): string {
+export function readableEmail(email: string): string;
+export function readableEmail(email: string | null): string | null;
+export function readableEmail(email: string | null): string | null {
+  if (email === null) return null;
   const at = email.indexOf('@') + 1;
   const domain = email.slice(at);
   if (!domain.includes('xn--')) return email;
