@@ -199,7 +199,8 @@ describe('under the tenancy rules,', () => {
         const { id, keyValue } = await createKey(at.core.url, cookies.get('tied again') ?? '');
         await importUser({ ...tied, account: 'a3' });
         cookies.set('tied again', await signIn(at.core.url, tied.email));
-        const { apiKeys } = apiKeysSchema.parse((await ask('GET', `${at.core.url}/console/api-keys`, as('tied again'))).json);
+        const { apiKeys, total } = apiKeysSchema.parse((await ask('GET', `${at.core.url}/console/api-keys`, as('tied again'))).json);
+        expect(apiKeys).to.have.length(total);
         expect(apiKeys.map((apiKey) => apiKey.id)).to.deep.equal([id]);
         const sha256 = toDigest(keyValue);
         const identified = await ask('POST', `${at.core.url}/console/api-keys/identify`, { ...as('tied again'), body: { sha256 } });
