@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { z } from 'zod';
 import { placeCallSchema } from '#contract/calls/calls.ts';
 import { outcomeSchema } from '#contract/calls/dialer.ts';
-import { recordExportSchema } from '#contract/console/activity.ts';
+import { auditActions, recordExportSchema } from '#contract/console/activity.ts';
 import {
   changeApiKeySchema,
   createApiKeySchema,
@@ -11,6 +11,7 @@ import {
   revokeQuerySchema,
 } from '#contract/console/api-keys.ts';
 import { callsQuerySchema } from '#contract/console/calls.ts';
+import { changeCampaignSchema } from '#contract/console/directory.ts';
 import {
   changePasswordSchema,
   newPasswordSchema,
@@ -18,8 +19,9 @@ import {
   signInSchema,
   tenanciesQuerySchema,
 } from '#contract/console/session.ts';
-import { createUserSchema } from '#contract/console/users.ts';
-import { hoursRuleSchema } from '#contract/protection/calling-hours.ts';
+import { changeUserSchema, createUserSchema } from '#contract/console/users.ts';
+import { hoursRuleSchema, hoursRulesSchema } from '#contract/protection/calling-hours.ts';
+import { routes } from '#contract/routes.ts';
 import { validate } from '#contract/validate.ts';
 
 const phone = '+493012345678';
@@ -36,6 +38,11 @@ const newKey = (fields: object): Input => [createApiKeySchema, { name: 'CRM', ex
 const newUser = (fields: object): Input => [createUserSchema, { email: 'ada@example.com', name: 'Ada', userType: 'staff', ...fields }];
 const limited = (fields: object): Input => [changeApiKeySchema, fields];
 const hours = (from: string, to: string): Input => [hoursRuleSchema, { prefix: '', days: ['mon'], from, to }];
+const windows = (count: number, toRule: (n: number) => object): Input => [
+  hoursRulesSchema,
+  Array.from({ length: count }, (_, n) => ({ prefix: '', from: '09:00', to: `${n + 10}:00`, ...toRule(n) })),
+];
+const settings = (fields: object): Input => [changeCampaignSchema, { settings: fields }];
 const search = (text: string): Input => [tenanciesQuerySchema, { search: text }];
 
 const control = 'Must not contain control characters.';
@@ -53,6 +60,7 @@ const day = 'Must be a date in the format YYYY-MM-DD.';
 const userType = 'Must be account, partner or staff.';
 const states = 'Must be one of queued, dialing, completed, no_answer, busy, failed, unknown, cancelled, lapsed, blocked.';
 const tenancy = 'Must be {"kind":"account" or "partner","id":…}, or {"kind":null} to clear the selection.';
+const tooManyWindows = 'At most 12 windows per day are allowed for each prefix.';
 const atMost = (count: number) => `Must be at most ${count} characters.`;
 const timeZone = (likely: string) => `Must be an IANA time zone, such as ${likely}.`;
 const [nine, before] = ['2026-11-21T09:00:00Z', '2026-11-21T08:59:59Z'];
@@ -143,6 +151,13 @@ const wrong: [what: string, input: Input, path: string, message: string][] = [
     'The end must be later than the start. For a window past midnight, use two rules.',
   ],
   ['an unknown kind of list', [recordExportSchema, { list: 'keys', rows: 0 }], 'list', 'Must be api-keys, calls, users or activity.'],
+  ['13 windows of a prefix on a weekday', windows(13, (n) => ({ days: n === 0 ? ['sun', 'mon'] : ['mon'] })), '12', tooManyWindows],
+  ['13 windows of a prefix on a date', windows(13, () => ({ date: '2026-12-25' })), '12', tooManyWindows],
+  ['a setting named __proto__', settings(proto), 'settings', "A setting can't be named __proto__."],
+  ['two settings whose names differ only in spaces', settings({ a: '', 'a ': '' }), 'settings', 'Each setting must have another name.'],
+  ['21 settings', settings(manyVariables(21)), 'settings', 'Must have at most 20 settings.'],
+  ['a change of nothing about a user', [changeUserSchema, {}], '', 'Must contain name, disabled or accountId.'],
+  ['an unknown action', [routes.listActivity.query, { action: 'api-key.eaten' }], 'action', `Must be one of ${auditActions.join(', ')}.`],
   ['an unknown call state', [callsQuerySchema, { state: 'ringing' }], 'state', states],
   ['a search with a control character', search('\0'), 'search', control],
   ['a search with a lone surrogate', search('a\uD83D'), 'search', surrogate],
@@ -168,6 +183,10 @@ const right: [what: string, input: Input, data?: unknown][] = [
   ['a request to cancel queued calls', [revokeQuerySchema, { cancelQueuedCalls: 'true' }], { cancelQueuedCalls: true }],
   ['100 keys', [revokeApiKeysSchema, { ids: ids(100) }], { ids: ids(100), cancelQueuedCalls: false }],
   ['an uppercase digest', [identifyApiKeySchema, { sha256: 'A'.repeat(64) }]],
+  ['12 windows of a prefix on a weekday', windows(12, () => ({ days: ['mon'] }))],
+  ['13 windows on a day, of two prefixes', windows(13, (n) => ({ prefix: n === 0 ? '+49' : '', days: ['mon'] }))],
+  ['13 windows of a prefix, on two days', windows(13, (n) => ({ days: [n === 0 ? 'sun' : 'mon'] }))],
+  ['a setting', settings({ agent: 'nora' })],
   ['no search text', [tenanciesQuerySchema, {}], { search: '' }],
   ['a search of 200 emoji', search('😀'.repeat(200))],
   ['an outcome', [outcomeSchema, { ...outcome, detail: 'x'.repeat(500), durationSeconds: 0 }]],

@@ -8,6 +8,19 @@ import { routes } from '#contract/routes.ts';
 import { parseJson } from '#contract/text/json.ts';
 import { validate } from '#contract/validate.ts';
 
+/** The query and body of each route. */
+const inputs = Object.entries<Route>(routes).flatMap(([name, { query, body }]) =>
+  [query, body]
+    .map((each) => (each instanceof z.ZodOptional ? each.unwrap() : each))
+    .filter((each) => each instanceof z.ZodObject)
+    .map((input) => ({ name, input })),
+);
+const messagesOf = (input: z.ZodType, fields: object) => {
+  const validated = validate(input, fields);
+  return validated.ok ? [] : validated.errors.map(({ path, message }) => `${path}: ${message}`);
+};
+const day = 'Must be a date in the format YYYY-MM-DD.';
+
 const schema = z.strictObject({
   contact: z.strictObject({ phone: z.string().min(2, { error: 'Too short.' }) }),
   note: z.string().optional(),
@@ -32,10 +45,7 @@ describe('validating input', () => {
   });
 
   it('says what to send instead of null or an empty list', () => {
-    const messages = (call: object) => {
-      const validated = validate(placeCallSchema, { contact: { phone: '+493012345678' }, ...call });
-      return validated.ok ? [] : validated.errors.map(({ path, message }) => `${path}: ${message}`);
-    };
+    const messages = (call: object) => messagesOf(placeCallSchema, { contact: { phone: '+493012345678' }, ...call });
     expect(messages({ variables: [] })).to.deep.equal(['variables: Must be an object. If it has no entries, send {} or omit the field.']);
     const instead = "If you don't have a value, omit the field instead of sending null.";
     expect(messages({ variables: null })).to.deep.equal([`variables: Must be an object. ${instead}`]);
@@ -47,18 +57,24 @@ describe('validating input', () => {
 
   it('says what each parameter of every route must be, never in the words of the library', () => {
     const values = ['x'.repeat(5_000), '\uD800', '\0', ['a', 'b'], 1e9, -1, 0.5, { a: 1 }, null];
-    const shapes = Object.values<Route>(routes).flatMap(({ query, body }) =>
-      [query, body]
-        .flatMap((each) => (each instanceof z.ZodOptional ? [each.unwrap()] : [each]))
-        .filter((each) => each instanceof z.ZodObject),
-    );
-    for (const shape of shapes)
-      for (const name of Object.keys(shape.shape))
-        for (const value of values) {
-          const validated = validate(shape, { [name]: value });
-          const messages = validated.ok ? [] : validated.errors.map(({ message }) => message);
-          expect(messages.filter((message) => /^(?:Too|Invalid)\b|[<>=]\d/.test(message))).to.deep.equal([]);
-        }
+    for (const { input } of inputs)
+      for (const name of Object.keys(input.shape))
+        for (const value of values)
+          expect(messagesOf(input, { [name]: value }).filter((text) => /: (?:Too|Invalid)\b|[<>=]\d/.test(text))).to.deep.equal([]);
+  });
+
+  it("refuses fields that a route doesn't have, and days and zones that don't exist, in every route", () => {
+    const ranged: string[] = [];
+    for (const { name, input } of inputs) {
+      expect(messagesOf(input, { unknown: 1 }), name).to.include('unknown: Unknown field.');
+      if ('timeZone' in input.shape)
+        expect(messagesOf(input, { timeZone: 'Mars/Olympus' }).join(), name).to.contain('timeZone: Must be an IANA time zone');
+      if (!('to' in input.shape)) continue;
+      ranged.push(name);
+      expect(messagesOf(input, { from: '2026-02-30', to: '2026-02-30' }), name).to.deep.equal([`from: ${day}`, `to: ${day}`]);
+      expect(messagesOf(input, { from: '2026-11-09', to: '2026-11-08' }), name).to.deep.equal(['from: Must not be after "to".']);
+    }
+    expect(ranged).to.include.members(['listCalls', 'exportCalls', 'listActivity', 'exportActivity']);
   });
 
   it('says which numbers of years an expiration can have', () => {

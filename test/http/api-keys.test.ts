@@ -271,14 +271,6 @@ describe('API keys in the console', () => {
         const answer = await ask('GET', `${core.url}/console/api-keys/${id}`, { cookie });
         expect(answer.json).to.deep.equal((await show(id, 'UTC')).json);
       });
-
-      it('return 400 if the query is invalid', async () => {
-        const { id } = await createKey(core.url, cookie);
-        for (const query of ['?timeZone=Mars/Olympus', '?timeZone=%2B02:00', '?timeZone=UTC&timeZone=UTC', '?zone=UTC']) {
-          const answer = await ask('GET', `${core.url}/console/api-keys/${id}${query}`, { cookie });
-          expect([answer.status, readCode(answer)], query).to.deep.equal([400, 'malformed-request']);
-        }
-      });
     });
   });
 });

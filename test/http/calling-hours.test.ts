@@ -194,19 +194,6 @@ describe('rules for calling', () => {
         expect(claimed.map(({ phone }) => phone)).to.deep.equal(['+12125550142']);
         expect(await readQueue(its.harness.direct.ports)).to.include({ held: 1_201 });
       });
-
-      it('are refused if a day has more than 12 windows of one prefix', async () => {
-        const hourly = Array.from({ length: 13 }, (_, hour) => daily(`${hour + 10}:00`, `${hour + 10}:30`));
-        const dated = hourly.map(({ prefix, from, to }) => ({ prefix, date: '2026-12-25', from, to }));
-        const errors = [{ path: 'rules.12', message: 'At most 12 windows per day are allowed for each prefix.' }];
-        for (const windows of [hourly, dated]) {
-          const answer = await setHours(windows);
-          expect([answer.status, answer.json['errors']]).to.deep.equal([422, errors]);
-          const ofTwoPrefixes = windows.map((window, index) => ({ ...window, prefix: index === 0 ? '+49' : '' }));
-          expect((await setHours(ofTwoPrefixes)).status).to.equal(200);
-        }
-        expect((await setHours([...hourly.slice(1), ...dated.slice(1)])).status).to.equal(200);
-      });
     });
   });
 });

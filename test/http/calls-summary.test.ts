@@ -4,7 +4,7 @@ import { oneDay, plus } from '../../core/domain/instant.ts';
 import { fakeClock } from '../support/clock.ts';
 import { openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { ask, readCode } from '../support/http.ts';
+import { ask } from '../support/http.ts';
 import { openOnce } from '../support/suites.ts';
 import { createKey, onDemand, placeCall, signIn } from '../support/tenants.ts';
 
@@ -146,13 +146,6 @@ describe('a call summary', () => {
         day: '2026-11-20',
         campaigns: [{ id: harness.tenants.campaign.id, states: { cancelled: 1 } }],
       });
-    });
-
-    it('returns 400 if the query is invalid', async () => {
-      for (const query of ['?timeZone=Nowhere', '?timeZone=UTC&outcome=busy']) {
-        for (const answer of [await summarize(query), await summarizeAll(query)])
-          expect([answer.status, readCode(answer)], query).to.deep.equal([400, 'malformed-request']);
-      }
     });
   });
 });
