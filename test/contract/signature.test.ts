@@ -31,6 +31,7 @@ describe('a signature', () => {
     ["a time that isn't a number", sign(id, body, secret, Number.NaN)],
     ['a time with a sign', sign(id, body, secret, -5), -5],
     ['a time with a fraction', sign(id, body, secret, 0.5), 0.5],
+    ['a time of 13 digits', sign(id, body, secret, seconds * 1_000), seconds * 1_000],
     ['no signature', { 'webhook-signature': '' }],
     ['a signature with an unknown version', { 'webhook-signature': signature.replace('v1', 'v2') }],
     ['half a signature', { 'webhook-signature': signature.slice(0, 23) }],
@@ -38,13 +39,6 @@ describe('a signature', () => {
   ] as [string, Partial<SignatureHeaders>, number?][]) {
     it(`is refused with ${what}`, () => {
       expect(isTaken(changes, { now })).to.equal(false);
-    });
-  }
-
-  for (const time of [`x${seconds}`, `${seconds}x`, `${'0'.repeat(3)}${seconds}`]) {
-    it(`is refused with ${time} as the time`, () => {
-      const signed = { ...sign(id, body, secret, seconds), 'webhook-timestamp': time };
-      expect(isTaken(signed)).to.equal(false);
     });
   }
 

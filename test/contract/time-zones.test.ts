@@ -41,13 +41,11 @@ describe('a time zone', () => {
     'Factory',
     'PST',
     'CEST',
+    // The first letter of the city is the sign for Kelvin.
+    'Asia/\u212Aolkata',
   ]) {
     it(`can't be ${JSON.stringify(text)}`, () => expect(findTimeZone(text)).to.equal(null));
   }
-
-  it("can't have letters that only look like the right ones", () => {
-    expect(findTimeZone('Asia/\u212Aolkata')).to.equal(null);
-  });
 
   it("has the same runtime's name for all of its names and spellings", () => {
     const spellings = ['Asia/Kolkata', 'ASIA/KOLKATA', 'asia/calcutta', 'Asia/Calcutta', 'asia/kolkata'];

@@ -12,6 +12,7 @@ import {
   readDecimal,
   readWhole,
   shorten,
+  toCsv,
 } from '../../../desktop/renderer/state/format.ts';
 
 describe('a typed number', () => {
@@ -89,6 +90,12 @@ describe('formatting a time', () => {
       '1 min ago',
       '1 min ago',
     ]);
+  });
+});
+
+describe('a CSV file', () => {
+  it('starts with a byte order mark for Excel, and its head', () => {
+    expect(toCsv(['x', 'y'], [['1', '2']])).to.equal('\ufeff"x","y"\r\n"1","2"\r\n');
   });
 });
 
