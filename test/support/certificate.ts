@@ -5,24 +5,15 @@ import { freshDirectory } from './databases.ts';
 
 export const hasOpenssl = spawnSync('openssl', ['version']).error === undefined;
 
+const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
+const openssl = (...args: string[]) => execFileSync('openssl', args, { stdio: 'ignore' });
+
 /** Creates a certificate for localhost that no one trusts. Returns the environment variables with which a core uses it. */
 export function selfSignedCertificate({ days = 2 } = {}): { TLS_CERT_FILE: string; TLS_KEY_FILE: string } {
   const directory = freshDirectory();
   const files = { TLS_CERT_FILE: join(directory, 'cert.pem'), TLS_KEY_FILE: join(directory, 'key.pem') };
-  const kind = [
-    'req',
-    '-x509',
-    '-newkey',
-    'ec',
-    '-pkeyopt',
-    'ec_paramgen_curve:P-256',
-    '-nodes',
-    '-days',
-    `${days}`,
-    '-subj',
-    '/CN=localhost',
-  ];
-  execFileSync('openssl', [...kind, '-keyout', files.TLS_KEY_FILE, '-out', files.TLS_CERT_FILE], { stdio: 'ignore' });
+  const subject = ['-days', `${days}`, '-subj', '/CN=localhost'];
+  openssl('req', '-x509', ...newKey, ...subject, '-keyout', files.TLS_KEY_FILE, '-out', files.TLS_CERT_FILE);
   return files;
 }
 
@@ -30,8 +21,6 @@ export function selfSignedCertificate({ days = 2 } = {}): { TLS_CERT_FILE: strin
 export function certificateAuthority(): { caFile: string; cert: Buffer; key: Buffer } {
   const directory = freshDirectory();
   const at = (name: string) => join(directory, name);
-  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
-  const openssl = (...args: string[]) => execFileSync('openssl', args, { stdio: 'ignore' });
   openssl('req', '-x509', ...newKey, '-days', '2', '-subj', '/CN=Test authority', '-keyout', at('ca.key'), '-out', at('ca.pem'));
   const name = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
   openssl('req', ...newKey, ...name, '-keyout', at('key.pem'), '-out', at('request.pem'));

@@ -50,25 +50,7 @@ export function fakePorts({
       ...passwords,
     },
     throttle: some('throttle', throttle),
-    stores: {
-      apiKeys: some('apiKeys', stores.apiKeys),
-      calls: some('calls', stores.calls),
-      sessions: some('sessions', stores.sessions),
-      links: some('links', stores.links),
-      secondFactors: some('secondFactors', stores.secondFactors),
-      users: some('users', stores.users),
-      directory: some('directory', stores.directory),
-      callList: some('callList', stores.callList),
-      activity: some('activity', stores.activity),
-      dialing: some('dialing', stores.dialing),
-      retention: some('retention', stores.retention),
-      auditChain: some('auditChain', stores.auditChain),
-      contacts: some('contacts', stores.contacts),
-      doNotCall: some('doNotCall', stores.doNotCall),
-      rules: some('rules', stores.rules),
-      stops: some('stops', stores.stops),
-      clock: some('clock', stores.clock),
-    },
+    stores: someStores(stores),
     identityProvider: null,
     passwordSignIn: true,
     serverName: 'calls.example.com',
@@ -82,6 +64,12 @@ export function fakePorts({
     onRulesChanged: () => undefined,
     onCallsLeft: () => undefined,
   };
+}
+
+function someStores(stores: SomeStores): Stores {
+  return new Proxy(stores, {
+    get: (_, name: keyof Stores) => some<object>(name, stores[name]),
+  }) as Stores;
 }
 
 function some<Store extends object>(name: string, methods: Partial<Store> = {}): Store {

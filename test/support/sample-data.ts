@@ -77,6 +77,19 @@ const integrations = [
   'Recall service',
 ];
 
+const calls: readonly (readonly [name: string, CallState, detail: string | null])[] = [
+  ['Ada Lovelace', 'completed', 'Talked to the contact.'],
+  ['Grace Hopper', 'no_answer', 'No one answered.'],
+  ['Edsger Dijkstra', 'busy', null],
+  ['Barbara Liskov', 'failed', "The number isn't in service."],
+  ['Alan Turing', 'unknown', "The provider didn't say what became of it."],
+  ['Radia Perlman', 'cancelled', null],
+  ['Ken Thompson', 'lapsed', null],
+  ['Frances Allen', 'dialing', null],
+  ['Niklaus Wirth', 'queued', null],
+  ['Margaret Hamilton', 'queued', null],
+];
+
 const dayMs = 86_400_000;
 const parts = [
   ['completed', 0.05],
@@ -127,32 +140,8 @@ export async function addSampleData(harness: CoreHarness): Promise<{ teammateKey
   await createKeyOn(harness, partner, 'Pilot project', { on: '2025-12-05T08:00:00.000Z', expiration: year });
   const { id, keyValue } = await createKeyOn(harness, teammate, 'Reminder service', { lastUsed: '2026-11-21T07:00:00.000Z' });
   await addHistory(harness, id);
-  const states: readonly (readonly [CallState, string | null])[] = [
-    ['completed', 'Talked to the contact.'],
-    ['no_answer', 'No one answered.'],
-    ['busy', null],
-    ['failed', "The number isn't in service."],
-    ['unknown', "The provider didn't say what became of it."],
-    ['cancelled', null],
-    ['lapsed', null],
-    ['dialing', null],
-    ['queued', null],
-    ['queued', null],
-  ];
-  const names = [
-    'Ada Lovelace',
-    'Grace Hopper',
-    'Edsger Dijkstra',
-    'Barbara Liskov',
-    'Alan Turing',
-    'Radia Perlman',
-    'Ken Thompson',
-    'Frances Allen',
-    'Niklaus Wirth',
-    'Margaret Hamilton',
-  ];
-  for (const [index, [state, detail]] of states.entries()) {
-    const call = { requestId: `order-${4711 + index}`, contact: { phone: `+4930555001${10 + index}`, name: names[index] ?? '' } };
+  for (const [index, [name, state, detail]] of calls.entries()) {
+    const call = { requestId: `order-${4711 + index}`, contact: { phone: `+4930555001${10 + index}`, name } };
     await placeCallIn(harness, harness.tenants.campaign.id, keyValue, call, { state, detail, isSimulated: index === 0 });
   }
   return { teammateKeyValue: keyValue };

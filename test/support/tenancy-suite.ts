@@ -40,18 +40,7 @@ export function tenancySuite(kind: DatabaseKind) {
   return Object.assign(harness, { cookies, calls, getKey, as: (who: string) => ({ cookie: cookies.get(who) ?? '' }) });
 }
 
-export type Who =
-  | 'account'
-  | 'teammate'
-  | 'sibling'
-  | 'partner'
-  | 'tied'
-  | 'other'
-  | 'otherPartner'
-  | 'staff in account'
-  | 'staff in partner';
-
-export const everyone: Who[] = [
+export const everyone = [
   'account',
   'teammate',
   'sibling',
@@ -61,7 +50,8 @@ export const everyone: Who[] = [
   'otherPartner',
   'staff in account',
   'staff in partner',
-];
+] as const;
+export type Who = (typeof everyone)[number];
 
 /** Whose keys each viewer can see and revoke. Each key is named after its creator. */
 export const sees: Record<Who | 'staff', Who[]> = {
@@ -79,8 +69,8 @@ export const sees: Record<Who | 'staff', Who[]> = {
   staff: [],
 };
 
-export type Place = 'campaign' | 'siblingCampaign' | 'otherCampaign';
-export const places: Place[] = ['campaign', 'siblingCampaign', 'otherCampaign'];
+export const places = ['campaign', 'siblingCampaign', 'otherCampaign'] as const;
+export type Place = (typeof places)[number];
 
 /** The campaigns that each key has access to. */
 export const reaches: Record<Who, Place[]> = {
@@ -95,7 +85,7 @@ export const reaches: Record<Who, Place[]> = {
   'staff in partner': ['campaign', 'siblingCampaign'],
 };
 
-export const emails: Record<Who | 'staff', string> = {
+const emails: Record<Who | 'staff', string> = {
   account: 'ada',
   teammate: 'tom',
   sibling: 'sue',
