@@ -8,10 +8,11 @@ import { doNotCallSchema } from '#contract/protection/protection.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { timeCursors } from '../../core/domain/paging.ts';
 import { turnLimits } from '../../core/http/middleware/turns.ts';
-import { type CoreHarness, openCore, type RunningCore } from '../support/core.ts';
+import { openCore } from '../support/core.ts';
 import { type DatabaseKind, onEachDatabase } from '../support/databases.ts';
 import { ask, readCode } from '../support/http.ts';
-import { type DirectAccess, signIn, type Tenants } from '../support/tenants.ts';
+import { openOnce } from '../support/suites.ts';
+import { signIn } from '../support/tenants.ts';
 
 const rows = limits.directoryPage + 2;
 
@@ -24,35 +25,30 @@ function numbers(kind: DatabaseKind, count: number): string {
 
 describe('console lists that are longer than a page', () => {
   onEachDatabase((kind) => {
-    let core: RunningCore;
-    let close: CoreHarness['close'];
-    let direct: DirectAccess;
-    let tenants: Tenants;
+    const its = openOnce(() => openCore({ kind }));
     let partner: string;
     let staff: string;
 
     const insert = (table: string, values: string, count: number) =>
-      direct.storage.database.write.raw(`INSERT INTO ${table} SELECT ${values} FROM ${numbers(kind, count)}`);
+      its.direct.storage.database.write.raw(`INSERT INTO ${table} SELECT ${values} FROM ${numbers(kind, count)}`);
     const text = (start: string) => `'${start}' || CAST(i AS text)`;
 
     before(async () => {
-      ({ core, direct, tenants, close } = await openCore({ kind }));
-      partner = await signIn(core.url, 'pat@example.com');
-      staff = await signIn(core.url, 'stan@example.com');
+      partner = await signIn(its.core.url, 'pat@example.com');
+      staff = await signIn(its.core.url, 'stan@example.com');
       const accounts = 'accounts (id, name, partner_id, created_at)';
-      await insert(accounts, `${text('a')}, ${text('Praxis Übersee ')}, '${tenants.partner.id}', 1`, rows);
+      await insert(accounts, `${text('a')}, ${text('Praxis Übersee ')}, '${its.tenants.partner.id}', 1`, rows);
       const campaigns = 'campaigns (id, name, account_id, created_at)';
       await insert(campaigns, `${text('c')}, ${text('Rückrufe ')}, ${text('a')}, 1`, rows);
       const users = 'users (id, email, name, user_type, partner_id, password_hash, created_at)';
-      await insert(users, `${text('u')}, ${text('zoë')}, ${text('Zoë ')}, 'partner', '${tenants.partner.id}', '', i`, rows);
+      await insert(users, `${text('u')}, ${text('zoë')}, ${text('Zoë ')}, 'partner', '${its.tenants.partner.id}', '', i`, rows);
       const keys = 'api_keys (id, digest, name, creator_id, creator_partner_id, partner_id, created_at)';
       await insert(
         keys,
-        `${text('k')}, ${text('d')}, ${text('Key ')}, 'u1', '${tenants.partner.id}', '${tenants.partner.id}', i / 2`,
+        `${text('k')}, ${text('d')}, ${text('Key ')}, 'u1', '${its.tenants.partner.id}', '${its.tenants.partner.id}', i / 2`,
         rows,
       );
     });
-    after(() => close());
 
     /** Returns all pages of a list, in order. */
     async function pages<Item>(
@@ -62,7 +58,7 @@ describe('console lists that are longer than a page', () => {
     ): Promise<Item[][]> {
       const pagesRead: Item[][] = [];
       for (let cursor: string | null = ''; cursor !== null; ) {
-        const answer = await ask('GET', `${core.url}${path}${path.includes('?') ? '&' : '?'}cursor=${cursor}`, { cookie: as });
+        const answer = await ask('GET', `${its.core.url}${path}${path.includes('?') ? '&' : '?'}cursor=${cursor}`, { cookie: as });
         expect(answer.status, answer.text).to.equal(200);
         const { items, nextCursor } = read(answer.json);
         pagesRead.push(items);
@@ -116,21 +112,22 @@ describe('console lists that are longer than a page', () => {
     });
 
     it("continue after a page's last user even if that user was deleted", async () => {
-      const first = await ask('GET', `${core.url}/console/users?search=zoe`, { cookie: partner });
+      const first = await ask('GET', `${its.core.url}/console/users?search=zoe`, { cookie: partner });
       const { users, nextCursor } = usersSchema.parse(first.json);
       const last = users.at(-1)?.id ?? '';
-      expect((await ask('DELETE', `${core.url}/console/users/${last}`, { cookie: partner })).status).to.equal(204);
-      const next = await ask('GET', `${core.url}/console/users?search=zoe&cursor=${nextCursor}`, { cookie: partner });
+      expect((await ask('DELETE', `${its.core.url}/console/users/${last}`, { cookie: partner })).status).to.equal(204);
+      const next = await ask('GET', `${its.core.url}/console/users?search=zoe&cursor=${nextCursor}`, { cookie: partner });
       expect(readUsers(next.json).items).to.deep.equal(['u501', 'u502']);
     });
 
     it('have each entry on exactly one page, even if entries are renamed or deleted while they are read', async () => {
       const change = async (table: 'campaigns' | 'accounts', id: string, name: string | null) => {
-        const entry = direct.storage.database.write(table).where({ id });
+        const entry = its.direct.storage.database.write(table).where({ id });
         await (name === null ? entry.delete() : entry.update({ name }));
       };
       for (const path of ['/console/campaigns', '/console/directory/campaigns']) {
-        const read = async (cursor: string) => readCampaigns((await ask('GET', `${core.url}${path}${cursor}`, { cookie: partner })).json);
+        const read = async (cursor: string) =>
+          readCampaigns((await ask('GET', `${its.core.url}${path}${cursor}`, { cookie: partner })).json);
         const first = await read('');
         const last = first.items.at(-1) ?? '';
         const later = (await read(`?cursor=${first.nextCursor}`)).items;
@@ -145,14 +142,22 @@ describe('console lists that are longer than a page', () => {
     });
 
     it("refuse what isn't a cursor of theirs", async () => {
-      const { nextCursor: ofUsers } = readUsers((await ask('GET', `${core.url}/console/users`, { cookie: partner })).json);
-      const { nextCursor: ofCampaigns } = readCampaigns((await ask('GET', `${core.url}/console/campaigns`, { cookie: partner })).json);
-      const lists = ['accounts', 'campaigns', 'users', 'users/u1/deletion', 'calls', `campaigns/${tenants.campaign.id}/calls`, 'activity'];
+      const { nextCursor: ofUsers } = readUsers((await ask('GET', `${its.core.url}/console/users`, { cookie: partner })).json);
+      const { nextCursor: ofCampaigns } = readCampaigns((await ask('GET', `${its.core.url}/console/campaigns`, { cookie: partner })).json);
+      const lists = [
+        'accounts',
+        'campaigns',
+        'users',
+        'users/u1/deletion',
+        'calls',
+        `campaigns/${its.tenants.campaign.id}/calls`,
+        'activity',
+      ];
       const others = ['calls/summary', 'do-not-call', 'do-not-call?search=%2B49', 'directory/accounts', 'directory/campaigns'];
       for (const list of [...lists, ...others]) {
         const foreign = list.endsWith('campaigns') || list === 'calls/summary' ? ofUsers : ofCampaigns;
         for (const cursor of ['zzz', 'WyJjYWxscyJd', `${foreign}`]) {
-          const answer = await ask('GET', `${core.url}/console/${list}${list.includes('?') ? '&' : '?'}cursor=${cursor}`, {
+          const answer = await ask('GET', `${its.core.url}/console/${list}${list.includes('?') ? '&' : '?'}cursor=${cursor}`, {
             cookie: partner,
           });
           expect([list, cursor, answer.status, readCode(answer)]).to.deep.equal([list, cursor, 400, 'malformed-request']);
@@ -172,11 +177,11 @@ describe('console lists that are longer than a page', () => {
     });
 
     it('count outcomes only for the campaigns on the same page', async () => {
-      const { id } = tenants.campaign;
+      const { id } = its.tenants.campaign;
       const call = `calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, placed_at, due_at)`;
-      await insert(call, `'x', '${id}', '${tenants.account.id}', 'x', 'k1', 'queued', ${Date.now()}, ${Date.now()}`, 1);
+      await insert(call, `'x', '${id}', '${its.tenants.account.id}', 'x', 'k1', 'queued', ${Date.now()}, ${Date.now()}`, 1);
       const count = async (query: string) => {
-        const answer = await ask('GET', `${core.url}/console/calls/summary?timeZone=UTC${query}`, { cookie: partner });
+        const answer = await ask('GET', `${its.core.url}/console/calls/summary?timeZone=UTC${query}`, { cookie: partner });
         return answer.text.includes(id);
       };
       expect(await count('')).to.equal(true);
@@ -185,14 +190,14 @@ describe('console lists that are longer than a page', () => {
     });
 
     it('count the numbers that must not be called up to ten thousand', async () => {
-      const { account, partner: owner } = tenants;
+      const { account, partner: owner } = its.tenants;
       const entry = 'do_not_call (id, scope_id, phone, account_id, partner_id, reason, source, created_at)';
       const values = `${text('n')}, '${account.id}', '+4930' || CAST(1000000 + i AS text), '${account.id}', '${owner.id}', 'asked', 'admin', 1`;
       await insert(entry, values, limits.countedMatches + 1);
-      const ada = await signIn(core.url, 'ada@example.com');
+      const ada = await signIn(its.core.url, 'ada@example.com');
       for (const cookie of [partner, ada]) {
         const count = async (search: string) => {
-          const { json } = await ask('GET', `${core.url}/console/do-not-call?search=${encodeURIComponent(search)}`, { cookie });
+          const { json } = await ask('GET', `${its.core.url}/console/do-not-call?search=${encodeURIComponent(search)}`, { cookie });
           const { total, totalIsMore } = doNotCallSchema.parse(json);
           return [total, totalIsMore];
         };
@@ -206,13 +211,13 @@ describe('console lists that are longer than a page', () => {
 
     it('show the best tenancy matches first, however many others match', async () => {
       const named = (id: string, name: string) =>
-        direct.storage.database
+        its.direct.storage.database
           .write('accounts')
-          .insert({ id, name, partner_id: tenants.partner.id, created_at: instant(1), external_id: null });
+          .insert({ id, name, partner_id: its.tenants.partner.id, created_at: instant(1), external_id: null });
       await named('word', 'Zahnarzt Übersee');
       await named('whole', 'übersee');
       await named('start', 'Überseering');
-      const answer = await ask('GET', `${core.url}/console/tenancies?search=UBERSEE`, { cookie: staff });
+      const answer = await ask('GET', `${its.core.url}/console/tenancies?search=UBERSEE`, { cookie: staff });
       const tenancies = tenanciesSchema.parse(answer.json).tenancies;
       expect(tenancies.slice(0, 2).map(({ id }) => id)).to.deep.equal(['whole', 'start']);
       expect(tenancies).to.have.length(limits.tenancies);
@@ -225,27 +230,22 @@ describe('a search for calls', () => {
     const count = 60_000;
     /** Recent enough that the core doesn't erase the contacts. */
     const since = Date.now() - 3_600_000;
-    let core: RunningCore;
-    let close: CoreHarness['close'];
-    let direct: DirectAccess;
+    const its = openOnce(() => openCore({ kind }));
     let cookie: string;
     let url: string;
 
     before(async () => {
-      const harness = await openCore({ kind });
-      ({ core, close, direct } = harness);
-      const { id, accountId } = { id: harness.tenants.campaign.id, accountId: harness.tenants.account.id };
+      const { campaign, account } = its.tenants;
       const contact = kind === 'postgres' ? `lpad(CAST(i AS text), 9, '0')` : `printf('%09d', i)`;
-      await direct.storage.database.write.raw(
+      await its.direct.storage.database.write.raw(
         `INSERT INTO calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, phone, name, placed_at, ended_at)
-         SELECT ${contact}, '${id}', '${accountId}', CAST(i AS text), 'k', CASE WHEN i = 7 THEN 'busy' ELSE 'completed' END, '+493012345678',
+         SELECT ${contact}, '${campaign.id}', '${account.id}', CAST(i AS text), 'k', CASE WHEN i = 7 THEN 'busy' ELSE 'completed' END, '+493012345678',
            CASE WHEN i = 9 THEN 'Zoë' ELSE 'Ada Lovelace' END, ${since} + i, ${since} + i
          FROM ${numbers(kind, count)}`,
       );
-      cookie = await signIn(core.url, 'ada@example.com');
-      url = `${core.url}/console/campaigns/${id}/calls`;
+      cookie = await signIn(its.core.url, 'ada@example.com');
+      url = `${its.core.url}/console/campaigns/${campaign.id}/calls`;
     });
-    after(() => close());
 
     const search = async (query: string) => callsSchema.parse((await ask('GET', url + query, { cookie })).json);
     /** Reads all pages of a search. Each continues where the previous response stopped. */
@@ -293,7 +293,7 @@ describe('a search for calls', () => {
 
     it('shows the ended calls of exactly the number that is searched for on the first page, however old they are, and only once', async () => {
       const change = (id: number, row: object) =>
-        direct.storage.database
+        its.direct.storage.database
           .write('calls')
           .where({ request_id: String(id) })
           .update(row);

@@ -3,39 +3,33 @@ import { callDetailsSchema } from '#contract/console/calls.ts';
 import type { Settlement } from '../../core/domain/calls/call-states.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { fakeClock } from '../support/clock.ts';
-import { type CoreHarness, openCore, type RunningCore } from '../support/core.ts';
+import { openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, readCode, textAt } from '../support/http.ts';
-import { createKey, type DirectAccess, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+import { openOnce } from '../support/suites.ts';
+import { createKey, placeCall, signIn } from '../support/tenants.ts';
 
 describe('call details', () => {
   onEachDatabase((kind) => {
     const clock = fakeClock();
-    let core: RunningCore;
-    let close: CoreHarness['close'];
-    let direct: DirectAccess;
-    let tenants: Tenants;
+    const its = openOnce(() => openCore({ kind, clock }));
     let cookie: string;
     let keyValue: string;
 
-    before(async () => {
-      ({ core, direct, tenants, close } = await openCore({ kind, clock }));
-    });
     beforeEach(async () => {
       clock.set('2026-11-21T09:00:00.000Z');
-      cookie = await signIn(core.url, 'ada@example.com');
-      ({ keyValue } = await createKey(core.url, cookie, 'Order system'));
+      cookie = await signIn(its.core.url, 'ada@example.com');
+      ({ keyValue } = await createKey(its.core.url, cookie, 'Order system'));
     });
-    after(() => close());
 
     const place = async (more: object = {}) => {
       const body = { contact: { phone: '+493012345678', name: 'Ada Lovelace', timeZone: 'Europe/Berlin' }, ...more };
-      return textAt(await placeCall(core.url, tenants.campaign.id, keyValue, body), 'contactId');
+      return textAt(await placeCall(its.core.url, its.tenants.campaign.id, keyValue, body), 'contactId');
     };
-    const show = (contactId: string, campaignId = tenants.campaign.id) =>
-      ask('GET', `${core.url}/console/campaigns/${campaignId}/calls/${contactId}`, { cookie });
+    const show = (contactId: string, campaignId = its.tenants.campaign.id) =>
+      ask('GET', `${its.core.url}/console/campaigns/${campaignId}/calls/${contactId}`, { cookie });
     const readDetails = async (contactId: string) => callDetailsSchema.strict().parse((await show(contactId)).json);
-    const claim = () => direct.ports.stores.dialing.claim(10, 'webhook', clock.now(), instant(clock.now() + 30_000));
+    const claim = () => its.direct.ports.stores.dialing.claim(10, 'webhook', clock.now(), instant(clock.now() + 30_000));
 
     it("include the call's time window, variables, time zone and key", async () => {
       const window = { notBefore: '2026-11-21T10:00:00.000Z', notAfter: '2026-11-21T12:00:00.000Z' };
@@ -59,13 +53,14 @@ describe('call details', () => {
       const contactId = await place();
       const [first] = (await claim()).filter((each) => each.contactId === contactId);
       const due = clock.now() + 60_000;
-      if (first) await direct.ports.stores.dialing.settle(first, { event: 'not-taken', to: 'retry', at: clock.now(), dueAt: instant(due) });
+      if (first)
+        await its.direct.ports.stores.dialing.settle(first, { event: 'not-taken', to: 'retry', at: clock.now(), dueAt: instant(due) });
       const tried = { attempts: 1, firstAttemptAt: '2026-11-21T09:00:00.000Z', nextAttemptAt: '2026-11-21T09:01:00.000Z' };
       expect(await readDetails(contactId)).to.deep.include(tried);
       clock.set('2026-11-21T09:01:00.000Z');
       const [second] = (await claim()).filter((each) => each.contactId === contactId);
       if (second)
-        await direct.ports.stores.dialing.settle(second, { event: 'taken', to: 'taken', dialedAt: clock.now(), dueAt: instant(due) });
+        await its.direct.ports.stores.dialing.settle(second, { event: 'taken', to: 'taken', dialedAt: clock.now(), dueAt: instant(due) });
       expect(await readDetails(contactId)).to.deep.include({ ...tried, attempts: 2, nextAttemptAt: null });
     });
 
@@ -73,7 +68,7 @@ describe('call details', () => {
       const contactId = await place({ notAfter: '2026-11-21T09:30:00.000Z' });
       const [call] = (await claim()).filter((each) => each.contactId === contactId);
       const dueAt = instant(Date.parse('2026-11-21T09:30:00.001Z'));
-      if (call) await direct.ports.stores.dialing.settle(call, { event: 'not-taken', to: 'retry', at: clock.now(), dueAt });
+      if (call) await its.direct.ports.stores.dialing.settle(call, { event: 'not-taken', to: 'retry', at: clock.now(), dueAt });
       expect(await readDetails(contactId)).to.deep.include({ attempts: 1, nextAttemptAt: null });
     });
 
@@ -85,14 +80,14 @@ describe('call details', () => {
         clock.set(new Date(clock.now() + 60_000).toISOString());
         const call = (await claim()).find((each) => each.contactId === contactId);
         if (!call) throw new Error("The call wasn't claimed.");
-        const { dialing } = direct.ports.stores;
+        const { dialing } = its.direct.ports.stores;
         if (settlement) expect(await dialing.settle(call, settlement, step === undefined)).to.equal(true);
       };
       const refused = () => ({ event: 'not-taken', to: 'retry', at: clock.now(), dueAt: clock.now() }) as const;
       const taken = () => ({ event: 'taken', to: 'taken', dialedAt: clock.now(), dueAt: clock.now() }) as const;
 
       beforeEach(async () => {
-        await direct.storage.database.write('calls').delete();
+        await its.direct.storage.database.write('calls').delete();
         contactId = await place();
       });
 
@@ -123,7 +118,7 @@ describe('call details', () => {
 
     it('no longer include the variables once the contact’s data is erased', async () => {
       const contactId = await place({ variables: { order: '4711' } });
-      await direct.storage.database
+      await its.direct.storage.database
         .write('calls')
         .where({ contact_id: contactId })
         .update({ phone: null, name: null, time_zone: null, variables: null });
@@ -132,12 +127,12 @@ describe('call details', () => {
 
     it("aren't found through another campaign, or by an invalid ID", async () => {
       const contactId = await place();
-      cookie = await signIn(core.url, 'pat@example.com');
+      cookie = await signIn(its.core.url, 'pat@example.com');
       expect((await show(contactId)).status).to.equal(200);
       for (const [id, campaign] of [
-        [contactId, tenants.siblingCampaign.id],
-        ['none', tenants.campaign.id],
-        ['x'.repeat(65), tenants.campaign.id],
+        [contactId, its.tenants.siblingCampaign.id],
+        ['none', its.tenants.campaign.id],
+        ['x'.repeat(65), its.tenants.campaign.id],
       ] as const) {
         const answer = await show(id, campaign);
         expect([answer.status, readCode(answer)]).to.deep.equal([404, 'not-found']);

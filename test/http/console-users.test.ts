@@ -1,53 +1,46 @@
 import { expect } from 'chai';
 import { createdUserSchema, deletionSchema, resetPasswordSchema, usersSchema } from '#contract/console/users.ts';
 import { fakeClock } from '../support/clock.ts';
-import { type CoreHarness, openCore, type RunningCore } from '../support/core.ts';
+import { openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, readCode, textAt } from '../support/http.ts';
-import { createKey, type DirectAccess, placeCall, signIn, type Tenants, password as usualPassword } from '../support/tenants.ts';
+import { openForEach } from '../support/suites.ts';
+import { createKey, placeCall, signIn, password as usualPassword } from '../support/tenants.ts';
 
 describe('managing users in the console', () => {
   onEachDatabase((kind) => {
     const clock = fakeClock();
-    let core: RunningCore;
-    let close: CoreHarness['close'];
-    let direct: DirectAccess;
-    let tenants: Tenants;
+    const its = openForEach(() => openCore({ kind, clock }));
+    beforeEach(() => clock.set('2026-11-21T09:00:00.000Z'));
 
-    beforeEach(async () => {
-      clock.set('2026-11-21T09:00:00.000Z');
-      ({ core, direct, tenants, close } = await openCore({ kind, clock }));
-    });
-    afterEach(() => close());
-
-    const as = (name: string) => signIn(core.url, `${name}@example.com`);
+    const as = (name: string) => signIn(its.core.url, `${name}@example.com`);
     const staffIn = async (tenancy: object) => {
       const cookie = await as('stan');
-      await ask('PUT', `${core.url}/console/session/tenancy`, { cookie, body: tenancy });
+      await ask('PUT', `${its.core.url}/console/session/tenancy`, { cookie, body: tenancy });
       return cookie;
     };
 
     describe('users', () => {
-      const people = (cookie: string) => ask('GET', `${core.url}/console/users`, { cookie });
+      const people = (cookie: string) => ask('GET', `${its.core.url}/console/users`, { cookie });
       const names = async (cookie: string) => {
         const { users } = usersSchema.strict().parse((await people(cookie)).json);
         return users.map(({ email }) => email.replace('@example.com', '')).sort();
       };
       const add = (cookie: string, body: object): Promise<Answer> =>
-        ask('POST', `${core.url}/console/users`, { cookie, body: { email: 'new@example.com', name: 'New', ...body } });
+        ask('POST', `${its.core.url}/console/users`, { cookie, body: { email: 'new@example.com', name: 'New', ...body } });
 
       it("are listed within the viewer's scope", async () => {
         expect(await names(await as('pat'))).to.deep.equal(['ada', 'pat', 'sue', 'tia', 'tom']);
         expect(await names(await as('tia'))).to.deep.equal(['ada', 'tia', 'tom']);
-        expect(await names(await staffIn({ kind: 'account', id: tenants.otherAccount.id }))).to.deep.equal(['oda']);
-        expect(await names(await staffIn({ kind: 'partner', id: tenants.otherPartner.id }))).to.deep.equal(['oda', 'otto']);
+        expect(await names(await staffIn({ kind: 'account', id: its.tenants.otherAccount.id }))).to.deep.equal(['oda']);
+        expect(await names(await staffIn({ kind: 'partner', id: its.tenants.otherPartner.id }))).to.deep.equal(['oda', 'otto']);
         expect(await names(await as('stan'))).to.deep.equal(['stan']);
         const refused = await people(await as('ada'));
         expect([refused.status, readCode(refused)]).to.deep.equal([403, 'forbidden']);
       });
 
       it("can be created in the creator's scope, with a one-time password", async () => {
-        const { account, siblingAccount, otherAccount } = tenants;
+        const { account, siblingAccount, otherAccount } = its.tenants;
         // The domain's tests have all combinations.
         const attempts = [
           ['pat', { userType: 'account', accountId: account.id }, 201],
@@ -62,8 +55,8 @@ describe('managing users in the console', () => {
           expect(answer.status, `${who}: ${JSON.stringify(input)}: ${answer.text}`).to.equal(status);
           if (status !== 201) continue;
           const { user, password } = createdUserSchema.strict().parse(answer.json);
-          const cookie = await signIn(core.url, user.email, password ?? '');
-          expect((await ask('GET', `${core.url}/console/session`, { cookie })).json).to.include({ passwordChangeDue: true });
+          const cookie = await signIn(its.core.url, user.email, password ?? '');
+          expect((await ask('GET', `${its.core.url}/console/session`, { cookie })).json).to.include({ passwordChangeDue: true });
           // A new user's scope is never wider than the creator's: a partner user created by a limited user is limited as well.
           if (who === 'tia') expect(user.account?.id).to.equal(account.id);
         }
@@ -76,17 +69,17 @@ describe('managing users in the console', () => {
 
       it('are deleted with their keys and sessions after a preview, and on request their queued calls are cancelled', async () => {
         const ada = await as('ada');
-        const { keyValue } = await createKey(core.url, ada, 'CRM');
-        const placed = await placeCall(core.url, tenants.campaign.id, keyValue);
+        const { keyValue } = await createKey(its.core.url, ada, 'CRM');
+        const placed = await placeCall(its.core.url, its.tenants.campaign.id, keyValue);
         const tia = await as('tia');
-        const url = `${core.url}/console/users/${tenants.users.account.id}`;
+        const url = `${its.core.url}/console/users/${its.tenants.users.account.id}`;
         const preview = deletionSchema.strict().parse((await ask('GET', `${url}/deletion`, { cookie: tia })).json);
         expect(preview.apiKeys.map(({ name, queuedCalls }) => [name, queuedCalls])).to.deep.equal([['CRM', 1]]);
         expect({ sessions: preview.sessions, apiKeys: preview.user.apiKeys }).to.deep.equal({ sessions: 1, apiKeys: 1 });
         expect((await ask('DELETE', `${url}?cancelQueuedCalls=true`, { cookie: tia })).status).to.equal(204);
-        expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(401);
-        expect((await ask('GET', `${core.url}/console/session`, { cookie: ada })).status).to.equal(401);
-        const state: string[] = await direct.storage.database
+        expect((await placeCall(its.core.url, its.tenants.campaign.id, keyValue)).status).to.equal(401);
+        expect((await ask('GET', `${its.core.url}/console/session`, { cookie: ada })).status).to.equal(401);
+        const state: string[] = await its.direct.storage.database
           .read('calls')
           .where({ contact_id: textAt(placed, 'contactId') })
           .pluck('state');
@@ -95,8 +88,8 @@ describe('managing users in the console', () => {
       });
 
       it("can't delete or change themselves, even if they're staff in an account", async () => {
-        const cookie = await staffIn({ kind: 'account', id: tenants.account.id });
-        const own = `${core.url}/console/users/${tenants.users.staff.id}`;
+        const cookie = await staffIn({ kind: 'account', id: its.tenants.account.id });
+        const own = `${its.core.url}/console/users/${its.tenants.users.staff.id}`;
         for (const [method, path, body] of [
           ['DELETE', '', undefined],
           ['PATCH', '', { disabled: true }],
@@ -112,32 +105,36 @@ describe('managing users in the console', () => {
     });
 
     describe("resetting someone else's password", () => {
-      const reset = (cookie: string, user: { id: string }) => ask('POST', `${core.url}/console/users/${user.id}/password`, { cookie });
+      const reset = (cookie: string, user: { id: string }) => ask('POST', `${its.core.url}/console/users/${user.id}/password`, { cookie });
 
       it("sets a new one-time password, which no event contains, disables the old one, ends all sessions, and keeps the user's keys", async () => {
         const ada = await as('ada');
-        const { keyValue } = await createKey(core.url, ada);
-        const answer = await reset(await as('tia'), tenants.users.account);
+        const { keyValue } = await createKey(its.core.url, ada);
+        const answer = await reset(await as('tia'), its.tenants.users.account);
         expect(answer.status).to.equal(200);
         const { password } = resetPasswordSchema.strict().parse(answer.json);
-        expect((await ask('GET', `${core.url}/console/session`, { cookie: ada })).status).to.equal(401);
+        expect((await ask('GET', `${its.core.url}/console/session`, { cookie: ada })).status).to.equal(401);
         const tryPassword = (attempt: string) =>
-          ask('POST', `${core.url}/console/session`, { body: { email: 'ada@example.com', password: attempt } });
+          ask('POST', `${its.core.url}/console/session`, { body: { email: 'ada@example.com', password: attempt } });
         expect((await tryPassword(usualPassword)).status).to.equal(401);
         const session = await tryPassword(password);
         expect([session.status, session.json['passwordChangeDue']]).to.deep.equal([201, true]);
-        expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(202);
-        const events: object[] = await direct.storage.database.read('audit_events').where({ action: 'password.reset' });
+        expect((await placeCall(its.core.url, its.tenants.campaign.id, keyValue)).status).to.equal(202);
+        const events: object[] = await its.direct.storage.database.read('audit_events').where({ action: 'password.reset' });
         expect(events).to.have.length(1);
-        expect(events[0]).to.include({ actor_id: tenants.users.tied.id, subject_id: tenants.users.account.id, address: '127.0.0.1' });
+        expect(events[0]).to.include({
+          actor_id: its.tenants.users.tied.id,
+          subject_id: its.tenants.users.account.id,
+          address: '127.0.0.1',
+        });
         expect(JSON.stringify(events)).not.to.contain(password);
       });
 
       it('is limited, for staff, to users of the selected tenancy, or to other staff if no tenancy is selected', async () => {
-        const inPartner = await staffIn({ kind: 'partner', id: tenants.partner.id });
-        expect((await reset(inPartner, tenants.users.partner)).status).to.equal(200);
-        expect((await reset(inPartner, tenants.users.otherPartner)).status).to.equal(404);
-        expect((await reset(await as('stan'), tenants.users.other)).status).to.equal(404);
+        const inPartner = await staffIn({ kind: 'partner', id: its.tenants.partner.id });
+        expect((await reset(inPartner, its.tenants.users.partner)).status).to.equal(200);
+        expect((await reset(inPartner, its.tenants.users.otherPartner)).status).to.equal(404);
+        expect((await reset(await as('stan'), its.tenants.users.other)).status).to.equal(404);
       });
     });
   });

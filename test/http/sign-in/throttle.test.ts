@@ -1,43 +1,34 @@
 import { expect } from 'chai';
 import { operator } from '../../../core/domain/audit/audit.ts';
 import { createUser } from '../../../core/domain/directory/users.ts';
-import { type FakeClock, fakeClock } from '../../support/clock.ts';
-import { type CoreHarness, type CoreOptions, openCore, type RunningCore, startCoreHere } from '../../support/core.ts';
+import { fakeClock } from '../../support/clock.ts';
+import { type CoreOptions, openCore, type RunningCore, startCoreHere } from '../../support/core.ts';
 import { onEachDatabase } from '../../support/databases.ts';
 import { ask, readCode, readCookies } from '../../support/http.ts';
 import { costlyPasswords } from '../../support/ports.ts';
 import { openOnce } from '../../support/suites.ts';
-import { type DirectAccess, password, signIn } from '../../support/tenants.ts';
+import { password, signIn } from '../../support/tenants.ts';
 
 describe('the sign-in throttle', () => {
   onEachDatabase((kind) => {
-    let database: string;
-    let core: RunningCore;
-    let close: CoreHarness['close'];
-    let direct: DirectAccess;
-    let clock: FakeClock;
-
-    before(async () => {
-      clock = fakeClock();
-      ({ database, core, direct, close } = await openCore({ kind, clock, environment }));
-    });
+    const clock = fakeClock();
+    const environment = { TRUSTED_PROXIES: '127.0.0.1' };
+    const its = openOnce(() => openCore({ kind, clock, environment }));
     beforeEach(async () => {
       clock.set('2026-11-21T09:00:00.000Z');
       await counters().delete();
-      await direct.storage.database.write('sessions').delete();
+      await its.direct.storage.database.write('sessions').delete();
     });
-    after(() => close());
 
-    const environment = { TRUSTED_PROXIES: '127.0.0.1' };
-    /** Starts another core on the same database. */
-    const startAnother = (options: CoreOptions = {}) => startCoreHere(database, { clock, environment, ...options });
-    const counters = () => direct.storage.database.write('sign_in_attempts');
+    /** Starts another core on the same its.database. */
+    const startAnother = (options: CoreOptions = {}) => startCoreHere(its.database, { clock, environment, ...options });
+    const counters = () => its.direct.storage.database.write('sign_in_attempts');
     /** An address that the other guesses don't come from. */
     const elsewhere = '203.0.113.1';
     const readPoints = async (counter: string): Promise<number[]> =>
       (await counters().where('key', 'like', `${counter}:%`)).map(({ attempts }: { attempts: number }) => attempts);
     type Guess = { at?: RunningCore; from?: string; cookie?: string };
-    const tryPassword = (email: string, attempt: string, { at = core, from = '198.51.100.1', cookie }: Guess = {}) =>
+    const tryPassword = (email: string, attempt: string, { at = its.core, from = '198.51.100.1', cookie }: Guess = {}) =>
       ask('POST', `${at.url}/console/session`, {
         body: { email, password: attempt },
         headers: { 'X-Forwarded-For': from },
@@ -60,11 +51,11 @@ describe('the sign-in throttle', () => {
     if (kind === 'postgres') return;
 
     it('counts wrong current passwords, but still lets that user sign in', async () => {
-      const cookie = await signIn(core.url, 'ada@example.com');
+      const cookie = await signIn(its.core.url, 'ada@example.com');
       const statuses: number[] = [];
       for (let n = 0; n < 11; n++) {
         const body = { currentPassword: `wrong ${n}`, newPassword: 'a new and longer one' };
-        statuses.push((await ask('POST', `${core.url}/console/password`, { cookie, body })).status);
+        statuses.push((await ask('POST', `${its.core.url}/console/password`, { cookie, body })).status);
       }
       expect(statuses).to.deep.equal([...Array.from({ length: 10 }, () => 422), 429]);
       expect((await tryPassword('ada@example.com', password, { from: '127.0.0.1' })).status).to.equal(201);
@@ -83,7 +74,7 @@ describe('the sign-in throttle', () => {
       it("from all addresses of one network don't lock the account out in other networks, but those of many networks do", async () => {
         const wrong = async (from: string) => (await tryPassword('nia@example.com', 'wrong', { from })).status;
         const create = { email: 'nia@example.com', name: 'Nia', userType: 'staff', accountId: null, partnerId: null } as const;
-        await createUser(direct.ports, operator, create, password);
+        await createUser(its.direct.ports, operator, create, password);
         // A household's /56, and then all of a customer's /48.
         for (let n = 0; n < 101; n++) expect(await wrong(`2001:db8:1:${n.toString(16)}::1`), `${n}`).to.equal(n < 100 ? 401 : 429);
         for (let n = 1; n < 30; n++) await wrong(`2001:db8:1:${(n * 256).toString(16)}::1`);
