@@ -167,6 +167,9 @@ const wrong: [what: string, input: Input, path: string, message: string][] = [
 
 const ada = { email: 'ada@example.com', password: ' a ' };
 const right: [what: string, input: Input, data?: unknown][] = [
+  ['a phone number between invisible characters', contact({ phone: `\u202A${phone}\u202C` }), contact({})[1]],
+  ['a request ID of 128 characters', call({ requestId: `A9._~-:${'a'.repeat(121)}` })],
+  ['a request ID of three dots', call({ requestId: '...' })],
   ['50 variables', variables(manyVariables(50))],
   ['a variable with line breaks and tabs', variables({ a: 'b\r\n\tc' })],
   ['a time window', call({ notBefore: before, notAfter: nine })],
