@@ -37,18 +37,10 @@ describe('the checks for every route', () => {
 
   for (const type of [
     'application/json',
-    'APPLICATION/JSON',
-    'application/json;',
-    'application/json;charset=utf-8',
-    'application/json ; charset="UTF-8" ',
-    'application/json; v=1',
-    'application/json; charset=utf-8; a=b',
-    'application/json; a=b; charset="utf-8"',
-    'application/json; charset=utf8',
-    'application/json; charset="UTF8"',
-    "application/json;charset='utf-8'",
+    'APPLICATION/JSON; v=1',
+    'application/json; charset="UTF-8"',
+    "application/json; a=b; charset='utf8'",
     'application/json; charset=US-ASCII',
-    'application/json; a="x; charset=utf-16"',
   ]) {
     it(`accept a body with the type ${type}`, async () => {
       expect((await place(call(), { 'Content-Type': type })).status).to.equal(202);
@@ -58,13 +50,9 @@ describe('the checks for every route', () => {
   for (const type of [
     '',
     'text/plain',
-    'application/jsonx',
-    'x-application/json',
-    'application/json, text/plain',
     'application/json; charset=latin1',
-    'application/json; Charset="latin1"',
-    'application/json; a=b; charset=utf-16',
     'application/json; charset=utf-8x',
+    'application/json; charset=xutf-8',
   ]) {
     it(`refuse a body with the type ${JSON.stringify(type)}`, async () => {
       const refusal = '415 unsupported-media-type: Send UTF-8 JSON with Content-Type: application/json.';
@@ -117,6 +105,7 @@ describe('the checks for every route', () => {
     expect(await readProblem(inConsole('GET', `${calls}?searhc=x`))).to.equal('400 malformed-request: Invalid searhc: Unknown field.');
     for (const [parameter, detail] of [
       [`search=${'x'.repeat(201)}`, 'Invalid search: Must be at most 200 characters. Shorten it.'],
+      ['search=%00', 'Invalid search: Must not contain control characters.'],
       ['cursor=x', 'Invalid cursor: Must be the nextCursor from the previous page.'],
       ['cursor=%20', 'Invalid cursor: Must be the nextCursor from the previous page.'],
       ['apiKey=a%20b', 'Invalid apiKey: Must be an ID of 1 to 64 letters, digits, hyphens and underscores.'],
@@ -220,38 +209,29 @@ describe('the checks for every route', () => {
   });
 
   it('refuse requests from other sites', async () => {
-    const headers = { 'Sec-Fetch-Site': 'cross-site' };
-    expect(await readProblem(inConsole('GET', routes.listApiKeys.path, { headers }))).to.equal(
-      '403 cross-site: This request came from another site.',
-    );
-    for (const site of ['same-origin', 'none'])
-      expect((await inConsole('GET', routes.listApiKeys.path, { headers: { 'Sec-Fetch-Site': site } })).status).to.equal(200);
+    const list = (headers: Record<string, string>) => inConsole('GET', routes.listApiKeys.path, { headers });
+    expect(await readProblem(list({ 'Sec-Fetch-Site': 'cross-site' }))).to.equal('403 cross-site: This request came from another site.');
     const { origin } = new URL(harness.core.url);
-    expect((await inConsole('GET', routes.listApiKeys.path, { headers: { Origin: origin } })).status).to.equal(200);
-    expect((await inConsole('GET', routes.listApiKeys.path, { headers: { Origin: origin.replace('http', 'https') } })).status).to.equal(
-      403,
-    );
-    // Origins are compared as parsed, not as text.
-    for (const [host, from, status] of [
-      ['x:80', 'http://x', 200],
-      ['x', 'http://x:80', 200],
-      ['X.example:8080', 'HTTP://x.EXAMPLE:8080', 200],
-      ['[::1]:80', 'http://[0:0::1]', 200],
-      ['x:8080', 'http://x', 403],
-      ['x', 'https://x', 403],
-      ['x', 'null', 403],
-      ['%2', 'http://%2', 403],
-    ] as const) {
-      const { status: actual } = await inConsole('GET', routes.listApiKeys.path, { headers: { Host: host, Origin: from } });
-      expect({ host, from, status: actual }).to.deep.equal({ host, from, status });
-    }
-    // Fetch Metadata overrides Origin.
-    expect(
-      (await inConsole('GET', routes.listApiKeys.path, { headers: { Origin: 'https://x.y', 'Sec-Fetch-Site': 'same-origin' } })).status,
-    ).to.equal(200);
+    // Fetch Metadata overrides Origin. Origins are compared as parsed, not as text.
+    for (const [headers, status] of [
+      [{ 'Sec-Fetch-Site': 'same-site' }, 403],
+      [{ 'Sec-Fetch-Site': 'same-origin', Origin: 'https://x.y' }, 200],
+      [{ 'Sec-Fetch-Site': 'none' }, 200],
+      [{ Origin: origin }, 200],
+      [{ Origin: origin.replace('http', 'https') }, 403],
+      [{ Host: 'x:80', Origin: 'http://x' }, 200],
+      [{ Host: 'x', Origin: 'http://x:80' }, 200],
+      [{ Host: 'X.example:8080', Origin: 'HTTP://x.EXAMPLE:8080' }, 200],
+      [{ Host: '[::1]:80', Origin: 'http://[0:0::1]' }, 200],
+      [{ Host: 'x:8080', Origin: 'http://x' }, 403],
+      [{ Host: 'x', Origin: 'https://x' }, 403],
+      [{ Host: 'x', Origin: 'null' }, 403],
+      [{ Host: '%2', Origin: 'http://%2' }, 403],
+    ] as const)
+      expect({ headers, status: (await list(headers)).status }).to.deep.equal({ headers, status });
   });
 
-  it('explain what is wrong with an Idempotency-Key', async () => {
+  it('accept an Idempotency-Key, bare or quoted, or explain what is wrong with it', async () => {
     const wrong = (detail: string) => `422 invalid: Invalid Idempotency-Key header: ${detail}`;
     const form = wrong('Must be 1 to 128 characters from A-Z a-z 0-9 . _ ~ - and :, but not "." or "..", with or without double quotes.');
     for (const header of ['a b', '..', '"."', '"a', 'a"', 'x"a"', '"a"x', ''])
@@ -261,7 +241,10 @@ describe('the checks for every route', () => {
     const other = { ...JSON.parse(call()), requestId: 'r1' };
     const differs = wrong("Doesn't match requestId in the body. Send only one of them, or the same value in both.");
     expect(await readProblem(place(JSON.stringify(other), { 'Idempotency-Key': 'r2' }))).to.equal(differs);
-    expect((await place(JSON.stringify(other), { 'Idempotency-Key': '"r1"' })).json['requestId']).to.equal('r1');
+    const bare = await place(JSON.stringify(other), { 'Idempotency-Key': 'r1' });
+    const quoted = await place(JSON.stringify({ ...other, requestId: undefined }), { 'Idempotency-Key': '"r1"' });
+    expect([bare.status, bare.json['requestId']]).to.deep.equal([202, 'r1']);
+    expect([quoted.status, quoted.headers['idempotent-replayed'], quoted.text]).to.deep.equal([202, 'true', bare.text]);
   });
 });
 

@@ -4,20 +4,18 @@ import { makeKeyValue } from '#contract/key-value.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
 import { fakeClock } from '../support/clock.ts';
-import { type CoreHarness, openCore, type RunningCore } from '../support/core.ts';
+import { openCore } from '../support/core.ts';
 import { ask, overSocket } from '../support/http.ts';
-import { createKey, type DirectAccess, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+import { openOnce } from '../support/suites.ts';
+import { createKey, placeCall, signIn } from '../support/tenants.ts';
 
 const onDemandPath = '/api/v1/campaigns/{id}/contacts/on-demand';
 
 type Sent = { method?: string; path: string; headers?: string[]; body?: string };
 
 describe('refusals', () => {
-  const clock = fakeClock();
-  let core: RunningCore;
-  let close: CoreHarness['close'];
-  let direct: DirectAccess;
-  let tenants: Tenants;
+  const clock = fakeClock('2026-11-21T09:00:00.000Z');
+  const its = openOnce(() => openCore({ clock }));
   let endpoint: string;
   let good: string;
   /** Those that are empty here are created before the tests. */
@@ -34,17 +32,15 @@ describe('refusals', () => {
   ]);
 
   before(async () => {
-    clock.set('2026-11-21T09:00:00.000Z');
-    ({ core, direct, tenants, close } = await openCore({ clock }));
-    endpoint = onDemandPath.replace('{id}', tenants.campaign.id);
-    const cookie = await signIn(core.url, 'ada@example.com');
-    good = (await createKey(core.url, cookie)).keyValue;
+    endpoint = onDemandPath.replace('{id}', its.tenants.campaign.id);
+    const cookie = await signIn(its.core.url, 'ada@example.com');
+    good = (await createKey(its.core.url, cookie)).keyValue;
 
-    const revoked = await createKey(core.url, cookie);
-    await ask('DELETE', `${core.url}/console/api-keys/${revoked.id}`, { cookie });
-    const expiring = await createKey(core.url, cookie, 'Short', { kind: 'custom', date: '2026-11-22' });
-    const orphan = await createKey(core.url, await signIn(core.url, 'tom@example.com'));
-    await deleteUser(direct.ports, operator, tenants.users.teammate, false);
+    const revoked = await createKey(its.core.url, cookie);
+    await ask('DELETE', `${its.core.url}/console/api-keys/${revoked.id}`, { cookie });
+    const expiring = await createKey(its.core.url, cookie, 'Short', { kind: 'custom', date: '2026-11-22' });
+    const orphan = await createKey(its.core.url, await signIn(its.core.url, 'tom@example.com'));
+    await deleteUser(its.direct.ports, operator, its.tenants.users.teammate, false);
     keys.set('a revoked key', revoked.keyValue);
     keys.set('an expired key', expiring.keyValue);
     keys.set('a key whose creator was deleted', orphan.keyValue);
@@ -53,11 +49,10 @@ describe('refusals', () => {
     // This is after the last day of the short-lived key, but within the session's limits.
     clock.set('2026-11-23T00:00:00.000Z');
   });
-  after(() => close());
 
   const send = ({ method = 'POST', path, headers = [], body }: Sent) =>
     overSocket(
-      core.url,
+      its.core.url,
       [
         `${method} ${path} HTTP/1.1`,
         'Host: localhost',
@@ -72,10 +67,10 @@ describe('refusals', () => {
   const reference = () => send({ path: '/nowhere' });
 
   it('are the same for a key that was in use until it was revoked, even on a path with invalid encoding', async () => {
-    const cookie = await signIn(core.url, 'ada@example.com');
-    const { id, keyValue } = await createKey(core.url, cookie);
-    expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(202);
-    await ask('DELETE', `${core.url}/console/api-keys/${id}`, { cookie });
+    const cookie = await signIn(its.core.url, 'ada@example.com');
+    const { id, keyValue } = await createKey(its.core.url, cookie);
+    expect((await placeCall(its.core.url, its.tenants.campaign.id, keyValue)).status).to.equal(202);
+    await ask('DELETE', `${its.core.url}/console/api-keys/${id}`, { cookie });
     const path = `${endpoint}/%zz`;
     expect(await send({ method: 'DELETE', path, headers: [`X-API-Key: ${keyValue}`] })).to.equal(await reference());
   });
@@ -140,15 +135,11 @@ describe('refusals', () => {
     for (const [method, path] of [
       ['GET', '/'],
       ['GET', '/favicon.ico'],
-      ['GET', onDemandPath],
-      ['PUT', onDemandPath],
-      ['PATCH', onDemandPath],
-      ['OPTIONS', onDemandPath],
+      ...(['GET', 'PUT', 'PATCH', 'OPTIONS', 'DELETE', 'CONNECT'] as const).map((method) => [method, onDemandPath] as const),
       ['POST', `${onDemandPath}/`],
       ['POST', '/API/V1/CAMPAIGNS/{id}/CONTACTS/ON-DEMAND'],
       ['POST', `${onDemandPath}/some-contact`],
       ['GET', `${onDemandPath}/some-contact`],
-      ['DELETE', onDemandPath],
       ['DELETE', `${onDemandPath}/by-request-id/a/b`],
       ['POST', onDemandPath.replace('v1', 'v2')],
       ['GET', '/console/session'],
@@ -170,10 +161,9 @@ describe('refusals', () => {
       ['PROPFIND', '/'],
       ['CONNECT', 'localhost:443'],
       ['CONNECT', '/'],
-      ['CONNECT', onDemandPath],
     ] as const) {
       it(`${method} ${path}`, async () => {
-        expect(await send({ method, path: path.replace('{id}', tenants.campaign.id), headers: [`X-API-Key: ${good}`] })).to.equal(
+        expect(await send({ method, path: path.replace('{id}', its.tenants.campaign.id), headers: [`X-API-Key: ${good}`] })).to.equal(
           await reference(),
         );
       });
@@ -185,25 +175,23 @@ describe('refusals', () => {
     });
 
     it('a CONNECT request, with data after it', async () => {
-      const answer = await overSocket(core.url, 'CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n\x16\x03\x01 and so on');
+      const answer = await overSocket(its.core.url, 'CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n\x16\x03\x01 and so on');
       expect(answer).to.equal(await reference());
     });
 
     it('a CONNECT request sent before the responses to earlier requests', async () => {
       const session = 'GET /console/session HTTP/1.1\r\nHost: localhost\r\n\r\n';
-      const answers = await overSocket(core.url, `${session}${session}CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+      const answers = await overSocket(its.core.url, `${session}${session}CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n`);
       expect(answers.match(/HTTP\/1\.1 \d+/g)).to.deep.equal(['HTTP/1.1 401', 'HTTP/1.1 401', 'HTTP/1.1 401']);
     });
 
-    it('a request with an invalid cookie', async () => {
-      const headers = ['Cookie: callkey_session=nonsense; callkey_session.sig=nonsense'];
-      expect(await send({ method: 'GET', path: '/console/session', headers })).to.equal(await reference());
-    });
-
-    it('a request from another site', async () => {
-      const headers = ['Sec-Fetch-Site: cross-site', 'Origin: https://evil.example'];
-      expect(await send({ method: 'DELETE', path: '/console/session', headers })).to.equal(await reference());
-    });
+    for (const [what, method, headers] of [
+      ['an invalid cookie', 'GET', ['Cookie: callkey_session=nonsense; callkey_session.sig=nonsense']],
+      ['the origin of another site', 'DELETE', ['Sec-Fetch-Site: cross-site', 'Origin: https://evil.example']],
+    ] as const)
+      it(`a request with ${what}`, async () => {
+        expect(await send({ method, path: '/console/session', headers: [...headers] })).to.equal(await reference());
+      });
   });
 
   it('have the same headers, but no body, for HEAD', async () => {
@@ -211,19 +199,16 @@ describe('refusals', () => {
     expect(head).to.equal((await reference()).replace(/(?<=\r\n\r\n).*/s, ''));
   });
 
-  it('are the same for a wrong password', async () => {
-    const body = JSON.stringify({ email: 'ada@example.com', password: 'wrong' });
-    expect(await send({ path: '/console/session', body })).to.equal(await reference());
-  });
-
-  it('are the same for a missing user', async () => {
-    const body = JSON.stringify({ email: 'nobody@example.com', password: 'wrong' });
-    expect(await send({ path: '/console/session', body })).to.equal(await reference());
+  it('are the same for a wrong password and a missing user', async () => {
+    for (const email of ['ada@example.com', 'nobody@example.com']) {
+      const body = JSON.stringify({ email, password: 'wrong' });
+      expect(await send({ path: '/console/session', body }), email).to.equal(await reference());
+    }
   });
 
   it("aren't changed by a session cookie on the three endpoints", async () => {
-    const cookie = await signIn(core.url, 'pat@example.com');
+    const cookie = await signIn(its.core.url, 'pat@example.com');
     expect(await send({ path: endpoint, body: contact, headers: [`Cookie: ${cookie}`] })).to.equal(await reference());
-    expect((await placeCall(core.url, tenants.campaign.id, good)).status).to.equal(202);
+    expect((await placeCall(its.core.url, its.tenants.campaign.id, good)).status).to.equal(202);
   });
 });

@@ -1,27 +1,23 @@
 import { expect } from 'chai';
-import { type CoreHarness, openCore, type RunningCore } from '../support/core.ts';
+import { openCore } from '../support/core.ts';
 import { type Answer, ask } from '../support/http.ts';
-import { createKey, onDemand, type openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+import { openOnce } from '../support/suites.ts';
+import { createKey, onDemand, placeCall, signIn } from '../support/tenants.ts';
 
 const uuid = /^[0-9a-f-]{36}$/;
 
 describe('every response', () => {
-  let core: RunningCore;
-  let close: CoreHarness['close'];
-  let direct: Awaited<ReturnType<typeof openDirect>>;
-  let tenants: Tenants;
+  const its = openOnce(() => openCore());
   let cookie: string;
   let key: string;
 
   before(async () => {
-    ({ core, direct, tenants, close } = await openCore());
-    cookie = await signIn(core.url, 'ada@example.com');
-    ({ keyValue: key } = await createKey(core.url, cookie));
+    cookie = await signIn(its.core.url, 'ada@example.com');
+    ({ keyValue: key } = await createKey(its.core.url, cookie));
   });
-  after(() => close());
 
-  const calls = () => onDemand(core.url, tenants.campaign.id);
-  const session = (headers: Record<string, string> = {}) => ask('GET', `${core.url}/console/session`, { cookie, headers });
+  const calls = () => onDemand(its.core.url, its.tenants.campaign.id);
+  const session = (headers: Record<string, string> = {}) => ask('GET', `${its.core.url}/console/session`, { cookie, headers });
   const getId = ({ headers }: Answer) => headers['x-request-id'];
 
   describe('has an X-Request-Id', () => {
@@ -31,8 +27,9 @@ describe('every response', () => {
       expect(a).not.to.equal(b);
     });
 
-    it('sent by the client', async () => {
+    it('sent by the client, which is logged as requestId', async () => {
       expect(getId(await session({ 'X-Request-Id': 'my.id_1~2:3-4' }))).to.equal('my.id_1~2:3-4');
+      expect(its.core.log.filter(({ requestId }) => requestId === 'my.id_1~2:3-4').map(({ msg }) => msg)).to.deep.equal(['request']);
     });
 
     for (const [what, sent] of [
@@ -49,12 +46,12 @@ describe('every response', () => {
     it('on the management listener', async () => {
       const paths = ['/healthz', '/readyz', '/metrics', '/openapi.json', '/nowhere'];
       const answers = await Promise.all(
-        paths.map((path) => ask('GET', core.managementUrl + path, { headers: { 'X-Request-Id': 'mine' } })),
+        paths.map((path) => ask('GET', its.core.managementUrl + path, { headers: { 'X-Request-Id': 'mine' } })),
       );
       expect(new Set(answers.map(getId))).to.deep.equal(new Set(['mine']));
     });
 
-    it('when a call is placed, replayed, cancelled and refused', async () => {
+    it("when a call is placed, replayed, cancelled and refused, unless it's the common 401", async () => {
       const headers = { 'X-Request-Id': 'seen-again' };
       const body = { requestId: 'r1', contact: { phone: '+493012345678' } };
       const answers = [
@@ -67,16 +64,8 @@ describe('every response', () => {
       expect(answers.map((answer) => [answer.status, getId(answer)])).to.deep.equal(
         [202, 202, 422, 200, 404].map((status) => [status, 'seen-again']),
       );
-    });
-
-    it("unless it's the common 401", async () => {
-      const refused = await ask('GET', `${core.url}/nothing`, { headers: { 'X-Request-Id': 'mine' } });
+      const refused = await ask('GET', `${its.core.url}/nothing`, { headers });
       expect([refused.status, getId(refused)]).to.deep.equal([401, undefined]);
-    });
-
-    it('that is logged as requestId', async () => {
-      await session({ 'X-Request-Id': 'look-me-up' });
-      expect(core.log.filter(({ requestId }) => requestId === 'look-me-up').map(({ msg }) => msg)).to.deep.equal(['request']);
     });
   });
 
@@ -85,10 +74,10 @@ describe('every response', () => {
 
     it('for a request that succeeds and one that fails', async () => {
       await session({ 'X-Request-Id': 'traced', traceparent });
-      await direct.storage.database.write.schema.renameTable('sessions', 'sessions_away');
+      await its.direct.storage.database.write.schema.renameTable('sessions', 'sessions_away');
       await session({ 'X-Request-Id': 'traced', traceparent });
-      await direct.storage.database.write.schema.renameTable('sessions_away', 'sessions');
-      const lines = core.log.filter(({ requestId }) => requestId === 'traced');
+      await its.direct.storage.database.write.schema.renameTable('sessions_away', 'sessions');
+      const lines = its.core.log.filter(({ requestId }) => requestId === 'traced');
       expect(lines.map((line) => [line['msg'], line['traceparent']])).to.deep.equal([
         ['request', traceparent],
         ['request failed', traceparent],
@@ -105,37 +94,29 @@ describe('every response', () => {
     ] as const) {
       it(`unless it ${what}`, async () => {
         await session({ 'X-Request-Id': what.replaceAll(' ', '-'), traceparent: sent });
-        const lines = core.log.filter(({ requestId }) => requestId === what.replaceAll(' ', '-'));
+        const lines = its.core.log.filter(({ requestId }) => requestId === what.replaceAll(' ', '-'));
         expect(lines.map((line) => ['traceparent' in line, line['msg']])).to.deep.equal([[false, 'request']]);
       });
     }
   });
 
   it('in JSON ends with a newline', async () => {
-    const answers = [await session(), await placeCall(core.url, tenants.campaign.id, key), await placeCall(core.url, 'none', key)];
-    answers.push(await ask('GET', `${core.url}/nothing`), await ask('GET', `${core.managementUrl}/healthz`));
+    const answers = [
+      await session(),
+      await placeCall(its.core.url, its.tenants.campaign.id, key),
+      await placeCall(its.core.url, 'none', key),
+    ];
+    answers.push(await ask('GET', `${its.core.url}/nothing`), await ask('GET', `${its.core.managementUrl}/healthz`));
     expect(answers.map(({ status, text }) => [status, text.endsWith('}\n')])).to.deep.equal(
       [200, 202, 403, 401, 200].map((status) => [status, true]),
     );
   });
 
   it('to a failure of the core names the log entry as its instance', async () => {
-    await direct.storage.database.write.schema.renameTable('sessions', 'sessions_away');
+    await its.direct.storage.database.write.schema.renameTable('sessions', 'sessions_away');
     const [own, made] = [await session({ 'X-Request-Id': 'mine' }), await session()];
-    await direct.storage.database.write.schema.renameTable('sessions_away', 'sessions');
+    await its.direct.storage.database.write.schema.renameTable('sessions_away', 'sessions');
     expect([own.status, own.json['instance'], own.json['requestId']]).to.deep.equal([500, 'mine', undefined]);
     expect(made.json['instance']).to.equal(`urn:uuid:${getId(made)}`);
-  });
-
-  describe('to a call placed with an Idempotency-Key header', () => {
-    const place = (idempotencyKey: string, body: object = {}) =>
-      ask('POST', calls(), { key, headers: { 'Idempotency-Key': idempotencyKey }, body: { contact: { phone: '+493012345678' }, ...body } });
-
-    it('has its value as the requestId, bare or quoted', async () => {
-      const bare = await place('order-1');
-      const quoted = await place('"order-1"');
-      expect([bare.status, bare.json['requestId']]).to.deep.equal([202, 'order-1']);
-      expect([quoted.status, quoted.headers['idempotent-replayed'], quoted.text]).to.deep.equal([202, 'true', bare.text]);
-    });
   });
 });
