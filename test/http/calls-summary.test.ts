@@ -53,28 +53,17 @@ describe('a call summary', () => {
     };
     const claim = (limit: number) => harness.direct.ports.stores.dialing.claim(limit, 'webhook', clock.now(), plus(clock.now(), 30_000));
 
-    it('covers the last 30 days in the time zone, oldest first, including days without calls', async () => {
-      const all = await days();
-      expect(all).to.have.length(30);
-      expect(all[0]).to.deep.equal({ day: '2026-10-23', states: {} });
-      expect(all[29]).to.deep.equal({ day: '2026-11-21', states: {} });
-    });
-
-    it('shows a call immediately, on the day it was placed, whenever it ends', async () => {
+    it('of the last 30 days shows a call immediately, on the day it was placed, whenever it ends', async () => {
       clock.set('2026-11-18T18:20:00.000Z');
       await place('early');
+      expect((await days()).map(({ day }) => day))
+        .to.include.members(['2026-10-20', '2026-11-18'])
+        .and.have.length(30);
       expect(await filled()).to.deep.equal([{ day: '2026-11-18', states: { queued: 1 } }]);
       const [call] = await claim(1);
       clock.set('2026-11-21T09:00:00.000Z');
-      await harness.direct.ports.stores.dialing.recordOutcome(
-        call?.contactId ?? '',
-        {
-          state: 'completed',
-          endedAt: clock.now(),
-          ...nothingElse,
-        },
-        clock.now(),
-      );
+      const outcome = { state: 'completed', endedAt: clock.now(), ...nothingElse } as const;
+      await harness.direct.ports.stores.dialing.recordOutcome(call?.contactId ?? '', outcome, clock.now());
       expect(await filled()).to.deep.equal([{ day: '2026-11-18', states: { completed: 1 } }]);
       // 18:15 in UTC is midnight in Kathmandu.
       expect(await filled('Asia/Kathmandu')).to.deep.equal([{ day: '2026-11-19', states: { completed: 1 } }]);

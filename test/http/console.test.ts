@@ -8,7 +8,7 @@ import { openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask } from '../support/http.ts';
 import { openOnce } from '../support/suites.ts';
-import { createKey, insertCalls, onDemand, placeCall, signIn } from '../support/tenants.ts';
+import { createKey, insertCalls, placeCall, signIn } from '../support/tenants.ts';
 
 describe('calls and activity in the console', () => {
   onEachDatabase((kind) => {
@@ -54,28 +54,6 @@ describe('calls and activity in the console', () => {
           if (expected === 20) expect(nextCursor).to.equal(null);
         }
         expect([...seen].sort()).to.deep.equal(ids.sort());
-      });
-
-      it('can be found by state, contact name, phone number and request ID', async () => {
-        const place = (requestId: string, contact: object) => placeCall(harness.core.url, campaign, keyValue, { requestId, contact });
-        await place('one', { phone: '+493012345678', name: 'Ada Lovelace' });
-        await place('two', { phone: '+493087654321', name: '100 %' });
-        await place('three', { phone: '+493011112222' });
-        await ask('DELETE', `${onDemand(harness.core.url, campaign)}/by-request-id/two`, { key: keyValue });
-        const findRequestIds = async (query: string) => (await list(query)).calls.map(({ requestId }) => requestId);
-        expect(await findRequestIds('?state=cancelled')).to.deep.equal(['two']);
-        expect(await findRequestIds('?state=queued')).to.deep.equal(['three', 'one']);
-        expect(await findRequestIds('?search=LOVELACE')).to.deep.equal(['one']);
-        expect(await findRequestIds('?state=&search=&cursor=')).to.have.length(3);
-        await place('four', { phone: '+493022223333', name: 'Österreich' });
-        expect(await findRequestIds(`?search=${encodeURIComponent('Öster')}`)).to.deep.equal(['four']);
-        await ask('DELETE', `${onDemand(harness.core.url, campaign)}/by-request-id/four`, { key: keyValue });
-        await harness.direct.storage.database.write('calls').where({ request_id: 'four' }).delete();
-        expect(await findRequestIds('?search=87654')).to.deep.equal(['two']);
-        expect(await findRequestIds('?search=thre')).to.deep.equal(['three']);
-        expect(await findRequestIds('?search=%25')).to.deep.equal(['two']);
-        expect(await findRequestIds('?search=_')).to.deep.equal([]);
-        expect(await findRequestIds('?state=queued&search=one')).to.deep.equal(['one']);
       });
     });
 
