@@ -1,14 +1,10 @@
 import { expect } from 'chai';
-import { revokeApiKey } from '../../core/domain/api-keys.ts';
-import { operator } from '../../core/domain/audit/audit.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { describeBrowser, openPage } from '../support/browser.ts';
-import { finders, signInAs } from '../support/console-harness.ts';
-import { ask } from '../support/http.ts';
-import { faultyProxy, outage } from '../support/proxies.ts';
+import { finders } from '../support/console-harness.ts';
 import { createKeyOn, placeCallIn } from '../support/sample-data.ts';
 import { openForEach } from '../support/suites.ts';
-import { onDemand, placeCall } from '../support/tenants.ts';
+import { placeCall } from '../support/tenants.ts';
 import { eventually, until } from '../support/until.ts';
 
 describeBrowser('the console, for calls and users', () => {
@@ -27,46 +23,6 @@ describeBrowser('the console, for calls and users', () => {
     return texts.map((text) => text.replace(/\s+/g, ' ').trim());
   };
 
-  it("shows each call's state and outcome, and the owner of the key that placed it", async () => {
-    const { tenants } = harness;
-    await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'), {
-      state: 'no_answer',
-      detail: 'Rang for 30 s.',
-      isSimulated: true,
-    });
-    await placeCallIn(harness, tenants.campaign.id, keyValue, call('Grace Hopper', 'order-2'));
-    await harness.enter('tied');
-    await link('Calls').click();
-    await eventually(async () =>
-      expect(await cells('Ada Lovelace', 'Outcome', 'Key')).to.deep.equal(['No answer Simulated Rang for 30 s.', 'Practice software']),
-    );
-    await eventually(async () => expect(await cells('Grace Hopper', 'Outcome')).to.deep.equal(['Queued']));
-    await row('Ada Lovelace').click();
-    await panel().getByText('Practice software Tom Teammate').waitFor();
-  });
-
-  it('says that a call was cancelled with a key, unless the record says something else or was erased', async () => {
-    const { core, tenants, direct } = harness;
-    const names = ['Ada', 'Grace', 'Alan'];
-    for (const name of names) await placeCall(core.url, tenants.campaign.id, keyValue, call(name, `order-${name}`));
-    for (const name of ['Ada', 'Grace'])
-      await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/order-${name}`, { key: keyValue });
-    await direct.storage.database.write('calls').where({ request_id: 'order-Grace' }).update({ phone: null });
-    const [apiKey] = await direct.storage.database.read('api_keys');
-    await revokeApiKey(direct.ports, operator, apiKey?.id ?? '', true);
-    await harness.enter('tied');
-    await link('Calls').click();
-    await eventually(async () =>
-      expect(await Promise.all(names.map((name) => cells(name, 'Outcome')))).to.deep.equal([
-        ['Cancelled By a request with an API key.'],
-        ['Cancelled'],
-        ['Cancelled The API key was revoked, and its queued calls were cancelled.'],
-      ]),
-    );
-    await row('Ada').click();
-    await panel().locator('.facts').getByText('By a request with an API key.').waitFor();
-  });
-
   it('holds the list while new calls arrive, says how many, and then shows them', async () => {
     const { tenants, page } = harness;
     const placed = (count: number, name: string) =>
@@ -77,8 +33,7 @@ describeBrowser('the console, for calls and users', () => {
       );
     const first = () => page.locator('tbody th').first().innerText();
     await placed(3, 'Old');
-    await harness.enter('tied');
-    await link('Calls').click();
+    await harness.enter('tied', 'calls');
     await row('Old 2').waitFor();
     const [before, top] = [await first(), (await row('Old 0').boundingBox())?.y];
     await placed(6, 'New');
@@ -91,12 +46,11 @@ describeBrowser('the console, for calls and users', () => {
     expect(await button('6 new calls').count()).to.equal(0);
   });
 
-  it('shows the newest calls when the user returns to the screen', async () => {
+  it('shows the newest calls when the user returns to the screen, and covers no row with the button that shows newer ones', async () => {
     const { tenants, page } = harness;
     const place = (name: string) => placeCallIn(harness, tenants.campaign.id, keyValue, call(name, name));
     await place('Old');
-    await harness.enter('tied');
-    await link('Calls').click();
+    await harness.enter('tied', 'calls');
     await row('Old').waitFor();
     await link('Users').click();
     await page.getByRole('heading', { name: 'Users' }).waitFor();
@@ -108,22 +62,10 @@ describeBrowser('the console, for calls and users', () => {
     await page.evaluate("dispatchEvent(new Event('focus'))");
     await button('1 new call').waitFor();
     await page.getByText('2 of 3 calls, newest first').waitFor();
-  });
-
-  it('covers no row with the button that shows new calls', async () => {
-    const { tenants, page } = harness;
-    const place = (name: string) => placeCallIn(harness, tenants.campaign.id, keyValue, call(name, name));
-    await place('Old');
-    await harness.enter('tied');
-    await link('Calls').click();
-    await row('Old').waitFor();
-    await place('New');
-    await page.evaluate("dispatchEvent(new Event('focus'))");
-    await button('1 new call').waitFor();
     for (const width of [390, 1280]) {
       await page.setViewportSize({ width, height: 800 });
-      const [old, shows] = [await row('Old').boundingBox(), await button('1 new call').boundingBox()];
-      expect(shows?.y, `at ${width}`).to.be.at.least((old?.y ?? 0) + (old?.height ?? 0));
+      const [lowest, shows] = [await row('Old').boundingBox(), await button('1 new call').boundingBox()];
+      expect(shows?.y, `at ${width}`).to.be.at.least((lowest?.y ?? 0) + (lowest?.height ?? 0));
     }
   });
 
@@ -131,8 +73,7 @@ describeBrowser('the console, for calls and users', () => {
     const { tenants, page } = harness;
     const requestId = (line: number) => `file-cbea9e3984d07c6ab1f05e2c7d8a9b10-${line}`;
     for (const line of [1, 1234]) await placeCallIn(harness, tenants.campaign.id, keyValue, call(`Ada ${line}`, requestId(line)));
-    await harness.enter('partner');
-    await link('Calls').click();
+    await harness.enter('partner', 'calls');
     const clip = row('Ada 1234').locator('.clip-middle');
     for (const campaign of ['', tenants.campaign.id]) {
       await page.getByLabel('Campaign', { exact: true }).selectOption(campaign);
@@ -157,8 +98,7 @@ describeBrowser('the console, for calls and users', () => {
     const { tenants, page } = harness;
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'));
     await page.setViewportSize({ width: 400, height: 800 });
-    await harness.enter('tied');
-    await link('Calls').click();
+    await harness.enter('tied', 'calls');
     await button('More').click();
     const menu = page.locator('.menu:popover-open');
     const [height = 0, buttonHeight = 0] = await menu.evaluate((each) => [
@@ -171,8 +111,7 @@ describeBrowser('the console, for calls and users', () => {
   it('shows no next attempt of a call that has just ended', async () => {
     const { tenants, page } = harness;
     const contactId = await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'));
-    await harness.enter('tied');
-    await link('Calls').click();
+    await harness.enter('tied', 'calls');
     await row('Ada Lovelace').click();
     await panel().getByText('Next attempt').waitFor();
     // The row is loaded again before the details.
@@ -193,8 +132,7 @@ describeBrowser('the console, for calls and users', () => {
     const other = await createKeyOn(harness, tenants.users.partner, 'Practice software');
     await placeCallIn(harness, tenants.campaign.id, other.keyValue, call('Grace Hopper', 'order-2'));
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'));
-    await harness.enter('partner');
-    await link('Calls').click();
+    await harness.enter('partner', 'calls');
     const label = `Practice software …${other.id.slice(-6)}`;
     await eventually(async () => expect(await cells('Grace Hopper', 'Key')).to.deep.equal([label]));
     await eventually(async () => expect((await cells('Ada Lovelace', 'Key')).join()).to.match(/^Practice software ….{6}$/));
@@ -208,8 +146,7 @@ describeBrowser('the console, for calls and users', () => {
   it('dims the rows of another filter until those of the new one have arrived', async () => {
     const { tenants, page } = harness;
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'));
-    await harness.enter('tied');
-    await link('Calls').click();
+    await harness.enter('tied', 'calls');
     await row('Ada Lovelace').waitFor();
     const arrival = Promise.withResolvers<void>();
     await page.route(/calls\?.*state=failed/, async (route) => {
@@ -225,14 +162,15 @@ describeBrowser('the console, for calls and users', () => {
     await dimmed.waitFor({ state: 'detached' });
   });
 
-  it('shows the whole reason of an outcome in the list', async () => {
+  it('shows the whole reason of an outcome in the list, and the owner of the key in the details', async () => {
     const { tenants, page } = harness;
     const detail = 'The carrier refused the call: the number was ported twice in the last 24 hours';
     const simulated = { state: 'no_answer', detail: 'Simulated: No one answered.', isSimulated: true } as const;
-    await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'), { state: 'failed', detail });
+    await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'), {
+      ...{ state: 'failed', detail, isSimulated: true },
+    });
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Grace Hopper', 'order-2'), simulated);
-    await harness.enter('tied');
-    await link('Calls').click();
+    await harness.enter('tied', 'calls');
     for (const width of [390, 768, 1280, 1600]) {
       await page.setViewportSize({ width, height: 800 });
       const cut = await row('Ada Lovelace')
@@ -244,10 +182,13 @@ describeBrowser('the console, for calls and users', () => {
       );
       expect((inRow?.height ?? 0) - (reason?.height ?? 0), `at ${width}`).to.be.at.least(8);
     }
-    expect(await cells('Grace Hopper', 'Outcome')).to.deep.equal(['No answer Simulated: No one answered.']);
+    expect(await cells('Ada Lovelace', 'Outcome')).to.deep.equal([`Failed Simulated ${detail}`]);
+    expect(await cells('Grace Hopper', 'Outcome', 'Key')).to.deep.equal(['No answer Simulated: No one answered.', 'Practice software']);
+    await row('Grace Hopper').click();
+    await panel().getByText('Practice software Tom Teammate').waitFor();
   });
 
-  it("shows a call’s time window and variables in its details, and the day's outcomes", async () => {
+  it('shows a call’s time window and variables in its details, and counts it in the chart', async () => {
     const { tenants, core, page } = harness;
     const window = { notBefore: '2099-01-01T08:00:00.000Z', notAfter: '2099-01-02T08:00:00.000Z' };
     await placeCall(core.url, tenants.campaign.id, keyValue, {
@@ -262,8 +203,7 @@ describeBrowser('the console, for calls and users', () => {
       const response = await route.fetch();
       await route.fulfill({ response, json: { ...(await response.json()), dialer: 'webhook' } });
     });
-    await harness.enter('tied');
-    await link('Calls').click();
+    await harness.enter('tied', 'calls');
     await page.getByText(/^The provider hasn’t accepted a call since .+: connection refused\.$/).waitFor();
     await row('Ada Lovelace').click();
     await panel().getByText('orderNumber').waitFor();
@@ -271,20 +211,14 @@ describeBrowser('the console, for calls and users', () => {
     await eventually(async () =>
       expect(await facts()).to.match(/Not before 1 Jan 2099, .* Not after 2 Jan 2099, .* Next attempt 1 Jan 2099, .* orderNumber 4711/),
     );
-    await page.keyboard.press('Escape');
-    await page.getByLabel('Days', { exact: true }).selectOption('Today');
-    await page.getByRole('listitem').filter({ hasText: 'Queued, dialing' }).getByText('1 · 100%').waitFor();
     expect(await page.locator('.chart g').last().getAttribute('data-tip')).to.match(/: 1 calls\nQueued, dialing: 1$/);
     expect(await page.locator('.chart .scale').innerText()).to.match(/^1\s+0$/);
-    await page.getByLabel('Days', { exact: true }).selectOption('Yesterday');
-    await page.getByRole('listitem').filter({ hasText: 'Completed' }).getByText('0 · 0%').waitFor();
   });
 
   it('refreshes the list of calls automatically', async () => {
     const { page, tenants } = harness;
     await page.clock.install();
-    await harness.enter('tied');
-    await link('Calls').click();
+    await harness.enter('tied', 'calls');
     await page.getByText('No calls yet').waitFor();
     const state = (text: string) => row('Ada Lovelace').getByText(text);
     const refreshed = (text: string) =>
@@ -310,8 +244,7 @@ describeBrowser('the console, for calls and users', () => {
       { ...counted, state: 'completed by machine', calls: 2 },
       { ...counted, state: 'failed', calls: 2 },
     ]);
-    await harness.enter('partner');
-    await link('Calls').click();
+    await harness.enter('partner', 'calls');
     await button('By campaign').click();
     await eventually(async () => expect(await cells('Appointment reminders', 'Account', 'Calls')).to.deep.equal(['Blue Clinic', '3']));
     await eventually(async () => expect(await cells('Recalls', 'Calls', 'Completed', 'Failed, unknown')).to.deep.equal(['8', '6', '2']));
@@ -328,60 +261,10 @@ describeBrowser('the console, for calls and users', () => {
     await row('Recalls').waitFor();
   });
 
-  it('keeps the list if older calls fail to load, and refreshes it again afterwards', async () => {
-    const { tenants, page, core } = harness;
-    const network = await faultyProxy(core.url);
-    for (let index = 0; index < 51; index++) await placeCall(core.url, tenants.campaign.id, keyValue);
-    await page.goto(network.url);
-    await signInAs({ ...harness, page }, 'tied');
-    await link('Calls').click();
-    await page.getByText('50 of 51 calls').waitFor();
-    // Names the path, so that the page's other requests don't get these faults.
-    network.faults.push(...outage.map((fault) => ({ path: '/calls', fault })));
-    await button('Show older calls').click();
-    await page.getByText('Showing the last data loaded.').waitFor();
-    await eventually(async () => expect(await page.locator('tbody tr').count()).to.equal(50));
-    network.faults.length = 0;
-    await page.getByText('Showing the last data loaded.').waitFor({ state: 'detached' });
-    await network.close();
-  });
-
-  it('creates a user in the viewer’s scope, and shows the password once', async () => {
-    const { tenants, page } = harness;
-    await harness.enter('partner');
-    await link('Users').click();
-    await button('Create user').click();
-    await eventually(async () =>
-      expect(await page.getByLabel('Type').getByRole('option').allInnerTexts()).to.deep.equal(['Account user', 'Partner user']),
-    );
-    await page.getByRole('dialog').getByRole('button', { name: 'Create user' }).click();
-    await page.getByText('Enter a name.').waitFor();
-    await page.getByLabel('Name', { exact: true }).fill('Nora New');
-    await page.getByLabel('Email', { exact: true }).fill(tenants.users.account.email);
-    await page.getByLabel('Account', { exact: true }).selectOption('Green Clinic');
-    await page.getByRole('dialog').getByRole('button', { name: 'Create user' }).click();
-    await page
-      .getByRole('alert')
-      .getByText(/can.t be used/)
-      .waitFor();
-    await page.getByLabel('Email', { exact: true }).fill('nora@example.com');
-    await page.getByRole('dialog').getByRole('button', { name: 'Create user' }).click();
-    await eventually(async () => expect((await page.getByLabel('One-time password').inputValue()).length).to.be.greaterThan(8));
-    await button("I've Saved It").click();
-    expect(await cells('Nora New', 'Type', 'Belongs to', 'Keys', 'Last sign-in')).to.deep.equal([
-      'Account user',
-      'Green Clinic',
-      '0',
-      'Never',
-    ]);
-    expect(await cells('Tia Tied', 'Type', 'Belongs to')).to.deep.equal(['Partner user', 'Blue Clinic']);
-  });
-
   it('lists the keys that a deletion revokes, with their last use, before deleting', async () => {
     const { page, tenants, core } = harness;
     for (let index = 0; index < 2; index++) await placeCall(core.url, tenants.campaign.id, keyValue);
-    await harness.enter('partner');
-    await link('Users').click();
+    await harness.enter('partner', 'users');
     await button('Delete Tom Teammate').click();
     const dialog = page.getByRole('alertdialog', { name: 'Delete Tom Teammate?' });
     await dialog.getByText(/1 API key will stop working immediately. It was(n’t)? used in the last 7 days/).waitFor();

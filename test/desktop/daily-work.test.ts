@@ -8,7 +8,7 @@ import { eventually } from '../support/until.ts';
 
 describeBrowser('the console in daily work', () => {
   const browser = browserForEach();
-  const { button, link, heading, row, panel, dialog, open } = browser;
+  const { button, link, row, panel, dialog, open } = browser;
   const rows = () => browser.page.locator('tbody tr');
   before(async () => {
     const { account, teammate } = browser.harness.tenants.users;
@@ -86,21 +86,35 @@ describeBrowser('the console in daily work', () => {
     await button("I've Saved It").click();
   });
 
-  it('copies an invitation without the password, and saves the list of keys before deleting a user', async () => {
+  it('creates a user in the viewer’s scope, copies an invitation without the password, and saves the list of keys before deleting a user', async () => {
+    const { page } = browser;
     await browser.context.grantPermissions(['clipboard-read', 'clipboard-write']);
-    await open(undefined, 'partner');
-    await link('Users').click();
+    await open(`${browser.harness.core.url}/#/users`, 'partner');
     await button('Create user').click();
-    await browser.page.getByLabel('Name', { exact: true }).fill('Nora New');
-    await browser.page.getByLabel('Email', { exact: true }).fill('nora@example.com');
-    await browser.page.getByLabel('Account', { exact: true }).selectOption('Blue Clinic');
-    await dialog().getByRole('button', { name: 'Create user' }).click();
+    await eventually(async () =>
+      expect(await page.getByLabel('Type').getByRole('option').allInnerTexts()).to.deep.equal(['Account user', 'Partner user']),
+    );
+    const create = () => dialog().getByRole('button', { name: 'Create user' }).click();
+    await create();
+    await page.getByText('Enter a name.').waitFor();
+    await page.getByLabel('Name', { exact: true }).fill('Nora New');
+    await page.getByLabel('Email', { exact: true }).fill(browser.harness.tenants.users.account.email);
+    await page.getByLabel('Account', { exact: true }).selectOption('Green Clinic');
+    await create();
+    await page
+      .getByRole('alert')
+      .getByText(/can.t be used/)
+      .waitFor();
+    await page.getByLabel('Email', { exact: true }).fill('nora@example.com');
+    await create();
     const password = await browser.page.getByLabel('One-time password').inputValue();
     await button('Copy invitation').click();
     await dialog().getByText('Copied the invitation.').waitFor({ state: 'attached' });
     const invitation = await browser.clipboardText();
     expect(invitation).to.include('nora@example.com').and.include(browser.harness.core.url).and.not.include(password);
     await button("I've Saved It").click();
+    await row(/Nora New.*Account user.*Green Clinic.*0.*Never/).waitFor();
+    await row(/Tia Tied.*Partner user.*Blue Clinic/).waitFor();
     await button('Delete Tom Teammate').click();
     const [download] = await Promise.all([
       browser.page.waitForEvent('download'),
@@ -110,18 +124,13 @@ describeBrowser('the console in daily work', () => {
     expect(readFileSync(await download.path(), 'utf8')).to.match(/"Of Tom","Never","0"\r\n$/);
   });
 
-  it('exports keys and users with times in the zone of the screen', async () => {
-    await open(undefined, 'partner');
-    for (const screen of ['API keys', 'Users']) {
-      await link(screen).click();
-      // The screen before it has the same button.
-      await heading(screen).waitFor();
-      const [download] = await Promise.all([browser.page.waitForEvent('download'), button('Export CSV').click()]);
-      const times = readFileSync(await download.path(), 'utf8').match(/\d\dT\d\d:\d\d[^"]*/g) ?? [];
-      expect(times.map((time) => time.replace(/^.*(?=Z|[+-])/, '')))
-        .to.include('+01:00')
-        .and.not.include('Z');
-    }
+  it('exports users with times in the zone of the screen', async () => {
+    await open(`${browser.harness.core.url}/#/users`, 'partner');
+    const [download] = await Promise.all([browser.page.waitForEvent('download'), button('Export CSV').click()]);
+    const times = readFileSync(await download.path(), 'utf8').match(/\d\dT\d\d:\d\d[^"]*/g) ?? [];
+    expect(times.map((time) => time.replace(/^.*(?=Z|[+-])/, '')))
+      .to.include('+01:00')
+      .and.not.include('Z');
   });
 
   it('shows a new call as soon as the user returns to the window', async () => {

@@ -31,8 +31,7 @@ describeBrowser('the console, for stopping dialing', () => {
   it('stops the chosen campaign from Calls, asks before it cancels its calls, and shows the stop on every screen', async () => {
     const { page, tenants } = harness;
     await placeCalls(2);
-    await harness.enter('account');
-    await link('Calls').click();
+    await harness.enter('account', 'calls');
     await button('Stop dialing…').click();
     await page.getByLabel('Reason (optional)').fill('Wrong recording');
     await page.getByRole('dialog').getByRole('button', { name: 'Stop dialing' }).click();
@@ -77,8 +76,7 @@ describeBrowser('the console, for stopping dialing', () => {
     await placeCalls(1);
     const stop = (id: string) => stopDialing(direct.ports, operator, { scope: 'account', id });
     await stop(tenants.siblingAccount.id);
-    await harness.enter('partner');
-    await link('Calls').click();
+    await harness.enter('partner', 'calls');
     await page.getByRole('row', { name: 'Ada 0' }).click();
     const fact = page.getByRole('complementary').locator('dt', { hasText: 'Next attempt' }).locator('xpath=following-sibling::dd[1]');
     await fact.getByText('Not until a provider is connected').waitFor();
@@ -117,8 +115,7 @@ describeBrowser('the console, for stopping dialing', () => {
   it('lets staff without an account or partner stop the whole server, and counts its calls without stopping again', async () => {
     const { page, direct } = harness;
     await placeCalls(1);
-    await harness.enter('staff');
-    await link('Calls').click();
+    await harness.enter('staff', 'calls');
     await button('Stop dialing…').click();
     await page.getByRole('dialog').getByText('The whole server').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Stop dialing' }).click();

@@ -16,6 +16,7 @@ import {
 } from 'playwright-core';
 import type { Clock } from '../../core/domain/ports.ts';
 import type { Command } from '../../desktop/ipc.ts';
+import type { ScreenName } from '../../desktop/screens.ts';
 import { rootArgs } from '../../scripts/support/electron-runtime.ts';
 import { buildWebConsole } from './commands.ts';
 import { type EnginePage, fillInKey, finders, signInAs, type UserName } from './console-harness.ts';
@@ -99,8 +100,8 @@ export async function addSession(context: BrowserContext, cookie: string, url: s
 /** A core and an empty page. */
 export type PageHarness = CoreHarness & {
   page: Page;
-  /** Opens the console's home screen on the page, with a session of this user. */
-  enter(user: UserName): Promise<void>;
+  /** Opens a screen of the console on the page, or else its home screen, with a session of this user. */
+  enter(user: UserName, screen?: ScreenName): Promise<void>;
 };
 
 /**
@@ -120,9 +121,9 @@ export async function openPage(
   return {
     ...served,
     page,
-    async enter(user) {
+    async enter(user, screen) {
       await addSession(context, await signIn(core.url, tenants.users[user].email), core.url);
-      await page.goto(core.url);
+      await page.goto(screen ? `${core.url}/#/${screen}` : core.url);
       await page.getByRole('navigation').waitFor();
     },
     async close() {

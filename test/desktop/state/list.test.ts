@@ -54,6 +54,14 @@ describe('a list', () => {
     expect(await load(2, loaded('new'))).to.deep.include({ view: 'new', failure: null, isLoading: false });
   });
 
+  it('keeps its view if the next page fails to load', async () => {
+    const { list, source, shown } = counting();
+    await list.refresh();
+    list.follow({ ...source, load: async () => ({ ok: false, failure: unreachable }) });
+    expect(await list.more()).to.deep.equal(unreachable);
+    expect(shown()).to.deep.equal([1, 2, 3]);
+  });
+
   it('uses the response of its latest load, whatever order the responses arrive in', async () => {
     const { list, answer } = controlled();
     const loads = [list.refresh(), list.refresh()];
