@@ -136,16 +136,23 @@ describeBrowser('the console in a browser', () => {
       await browser.page.getByLabel('User').getByText('Selected user').and(browser.page.locator(':checked')).waitFor({ state: 'attached' });
     });
 
-    it('contains the filters of calls and activity, and the parent in the directory', async () => {
-      await open(
-        `${browser.harness.core.url}/#/calls/${browser.harness.tenants.campaign.id}?state=failed&from=2026-11-01&to=2026-11-08`,
-        'partner',
-      );
-      await eventually(async () => expect(await browser.page.getByLabel('From day').inputValue()).to.equal('1 Nov 2026'));
-      await eventually(async () => expect(await browser.page.getByLabel('State').inputValue()).to.equal('failed'));
-      await browser.page.goto(`${browser.harness.core.url}/#/activity?action=user.added&to=2026-11-08`);
+    it('contains the filters of calls and activity, with which the core is asked, and the parent in the directory', async () => {
+      const { page, harness } = browser;
+      const { id } = harness.tenants.campaign;
+      /** Waits for a request whose query has all of these parts. */
+      const asked = (path: string, ...parts: string[]) =>
+        page.waitForRequest((request) => request.url().includes(path) && parts.every((part) => request.url().includes(part)));
+      const filters = ['state=failed', 'from=2026-11-01', 'to=2026-11-08', 'apiKey=none', 'search=%2B4930'];
+      const calls = asked(`/campaigns/${id}/calls?`, ...filters, 'timeZone=Europe%2FBerlin');
+      await open(`${harness.core.url}/#/calls/${id}?${filters.join('&')}`, 'partner');
+      await calls;
+      await eventually(async () => expect(await page.getByLabel('From day').inputValue()).to.equal('1 Nov 2026'));
+      await eventually(async () => expect(await page.getByLabel('State').inputValue()).to.equal('failed'));
+      const events = asked('/console/activity?', 'action=user.added', 'to=2026-11-08', 'timeZone=Europe%2FBerlin');
+      await page.goto(`${harness.core.url}/#/activity?action=user.added&to=2026-11-08`);
+      await events;
       await heading('Activity').waitFor();
-      await eventually(async () => expect(await browser.page.getByLabel('To day').inputValue()).to.equal('8 Nov 2026'));
+      await eventually(async () => expect(await page.getByLabel('To day').inputValue()).to.equal('8 Nov 2026'));
       await browser.page.goto(`${browser.harness.core.url}/#/directory/campaign?parent=${browser.harness.tenants.siblingAccount.id}`);
       await row('Recalls').waitFor();
       expect(await row('Appointment reminders').count()).to.equal(0);

@@ -1,13 +1,8 @@
 import { expect } from 'chai';
-import { DateTime } from 'luxon';
-import { instant } from '../../core/domain/instant.ts';
-import { browserForEach, describeBrowser, sharedBrowser, violationsOn } from '../support/browser.ts';
-import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
+import { browserForEach, describeBrowser, violationsOn } from '../support/browser.ts';
 import { signInAs, untilFocused } from '../support/console-harness.ts';
-import { openCore } from '../support/core.ts';
 import { createKeyOn } from '../support/sample-data.ts';
-import { skip } from '../support/suites.ts';
-import { password, placeCall } from '../support/tenants.ts';
+import { password } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 
 describeBrowser('the console in a browser', () => {
@@ -26,26 +21,6 @@ describeBrowser('the console in a browser', () => {
     expect(await browser.page.evaluate('document.cookie')).to.equal('');
     await browser.page.reload();
     await heading('API keys').waitFor();
-  });
-
-  it('limits the cookie to this host over HTTPS (with a certificate from openssl)', async function () {
-    if (!hasOpenssl) skip(this, "openssl isn't installed");
-    const secure = await openCore({ environment: selfSignedCertificate() });
-    const browser = await sharedBrowser();
-    const trusting = await browser.newContext({ ignoreHTTPSErrors: true });
-    const tab = await trusting.newPage();
-    await tab.goto(secure.core.url);
-    await signInAs({ ...secure, page: tab }, 'account');
-    const cookies = await trusting.cookies();
-    expect(cookies.map(({ name }) => name.replace(/_\w{8}(?=\.|$)/, ''))).to.include.members([
-      '__Host-callkey_session',
-      '__Host-callkey_device',
-    ]);
-    for (const cookie of cookies) expect(cookie).to.include({ secure: true, httpOnly: true, sameSite: 'Strict', path: '/' });
-    await tab.reload();
-    await tab.getByRole('heading', { name: 'API keys', exact: true }).waitFor();
-    await trusting.close();
-    await secure.close();
   });
 
   it('moves the focus to the heading of a screen and listens to keys as soon as the screen is visible, before any frame or timer has run', async () => {
@@ -106,45 +81,6 @@ describeBrowser('the console in a browser', () => {
       for (const name of names) await browser.page.getByRole('row').filter({ hasText: name }).first().waitFor();
     }
     expect(await browser.page.locator('main img, body script').count()).to.equal(0);
-  });
-
-  it('asks the core to filter calls and activity by day, outcome, key, user and action', async () => {
-    const { core, direct, tenants } = browser.harness;
-    const { keyValue, id } = await createKeyOn(browser.harness, tenants.users.account, 'Orders');
-    await placeCall(core.url, tenants.campaign.id, keyValue);
-    const twoDaysAgo = Date.now() - 2 * 86_400_000;
-    // An ID begins with its time, by which calls are filtered.
-    const time = twoDaysAgo.toString(16).padStart(12, '0').replace(/^.{8}/, '$&-');
-    const contactId = direct.ports.randomness.id().replace(/^.{13}/, time);
-    await direct.storage.database.write('calls').insert({
-      ...{ contact_id: contactId, request_id: 'long-ago', api_key_id: id, attempt: 0 },
-      ...{ campaign_id: tenants.campaign.id, account_id: tenants.account.id, state: 'busy', phone: '+493020001' },
-      ...{ placed_at: instant(twoDaysAgo), ended_at: instant(twoDaysAgo) },
-    });
-    await open();
-    await link('Calls').click();
-    await browser.page.getByText('2 calls,').waitFor();
-    const day = DateTime.fromMillis(twoDaysAgo, { zone: 'Europe/Berlin' }).toISODate() ?? '';
-    const days = browser.page.getByLabel('Days', { exact: true });
-    await days.selectOption('Custom…');
-    for (const end of ['From day', 'To day']) await browser.page.getByLabel(end).fill(day);
-    await browser.page.getByText('1 call,').waitFor();
-    await browser.page.getByRole('row').filter({ hasText: '+493020001' }).waitFor();
-    await browser.page.getByRole('search').getByLabel('Key').selectOption('Orders');
-    await browser.page.getByLabel('State').selectOption('Failed');
-    await browser.page.getByText('No matching calls').waitFor();
-    await browser.page.getByRole('button', { name: 'Show all calls' }).click();
-    await browser.page.getByPlaceholder('Contact, phone number, or request ID').fill('+49 30 2000-1');
-    await browser.page.getByRole('row').filter({ hasText: '+493020001' }).waitFor();
-    await browser.page.getByText('1 call,').waitFor();
-
-    await link('Activity').click();
-    await browser.page.getByLabel('Action').selectOption('Created the API key');
-    await browser.page.getByRole('row').filter({ hasText: 'Orders' }).waitFor();
-    await eventually(async () => expect(await browser.page.getByRole('row').filter({ hasText: 'Signed in' }).count()).to.equal(0));
-    await days.selectOption('Custom…');
-    await browser.page.getByLabel('To day').fill(day);
-    await browser.page.getByText('No matching activity').waitFor();
   });
 
   it("copies an ID, and hides the announcement when a dialog opens, so that it doesn't cover the buttons", async () => {
