@@ -55,6 +55,7 @@ describeBrowser('a form in the console', () => {
   it('keeps the countries the user typed when someone else saves different ones', async () => {
     await openNumbers();
     await browser.page.getByLabel('Country codes').fill('de, at');
+    await browser.page.getByText('Germany, Austria').waitFor();
     await saveAsSomeoneElse(['CH', 'DE']);
     expect(await browser.page.getByLabel('Country codes').inputValue()).to.equal('de, at');
   });

@@ -4,16 +4,19 @@ import { setHours } from '../../core/domain/protection/rules.ts';
 import { describeBrowser, openPage } from '../support/browser.ts';
 import { finders, type UserName, untilFocused } from '../support/console-harness.ts';
 import { openForEach } from '../support/suites.ts';
-import { eventually } from '../support/until.ts';
 
 describeBrowser("the console's Protection screen", () => {
   const harness = openForEach(() => openPage());
 
-  const { link, button, row, heading } = finders(() => harness.page);
+  const { link, button, row } = finders(() => harness.page);
   async function openAs(user: UserName): Promise<void> {
     await harness.enter(user);
     await link('Protection').click();
-    await heading('Protection').waitFor();
+  }
+  async function openHours(): Promise<void> {
+    await openAs('partner');
+    await button('Calling hours').click();
+    await button('Set hours…').click();
   }
   async function add(numbers: string): Promise<void> {
     await button('Add numbers').click();
@@ -194,9 +197,7 @@ describeBrowser("the console's Protection screen", () => {
 
   it('sets hours, which accounts inherit, and explains why a number isn’t called', async () => {
     const { page } = harness;
-    await openAs('partner');
-    await button('Calling hours').click();
-    await button('Set hours…').click();
+    await openHours();
     // With hours that never include the current time, the check below has the same result at any time.
     await button('Remove this rule').click();
     await button('Add a date').click();
@@ -234,9 +235,7 @@ describeBrowser("the console's Protection screen", () => {
       page.getByLabel('To', { exact: true }),
     ];
     const marked = () => page.locator('dialog input[aria-invalid=true]').evaluateAll((inputs) => inputs.map(({ ariaLabel }) => ariaLabel));
-    await openAs('partner');
-    await button('Calling hours').click();
-    await button('Set hours…').click();
+    await openHours();
     await from.fill('xx');
     await page.getByText('All numbers: never.').waitFor();
     await button('Save').click();
@@ -261,9 +260,7 @@ describeBrowser("the console's Protection screen", () => {
 
   it('adds hours for the numbers and days of their neighbor, moves to what was added, says what will hold, and saves each rule once', async () => {
     const { page, direct } = harness;
-    await openAs('partner');
-    await button('Calling hours').click();
-    await button('Set hours…').click();
+    await openHours();
     await page.getByLabel('Numbers that start with').fill('+49');
     await page.getByLabel('To', { exact: true }).fill('12:00');
     await button('Add hours').click();
@@ -287,9 +284,7 @@ describeBrowser("the console's Protection screen", () => {
 
   it('says how many rules are allowed if there are too many', async () => {
     const { page } = harness;
-    await openAs('partner');
-    await button('Calling hours').click();
-    await button('Set hours…').click();
+    await openHours();
     const first = Date.UTC(2099, 0, 1);
     const dates = Array.from({ length: 500 }, (_, n) => new Date(first + n * 86_400_000).toISOString().slice(0, 10));
     const rules = JSON.stringify(dates.map((date) => ({ prefix: '', date, closed: true })));
@@ -301,39 +296,5 @@ describeBrowser("the console's Protection screen", () => {
     await button('Add hours').click();
     await button('Save').click();
     await page.getByText('Must contain at most 500 rules.').waitFor();
-  });
-
-  it('warns if someone else changes the hours that are being edited', async () => {
-    const { page, direct, tenants } = harness;
-    await openAs('partner');
-    await button('Calling hours').click();
-    await button('Set hours…').click();
-    await setHours(direct.ports, operator, { scope: 'partner', id: tenants.partner.id }, [
-      { prefix: '', date: '2099-12-25', closed: true },
-    ]);
-    await eventually(async () => {
-      await page.evaluate("dispatchEvent(new Event('focus'))");
-      expect(await page.getByText('These hours were changed after you opened this dialog.').count()).to.equal(1);
-    });
-  });
-
-  it('limits countries and allows kinds of numbers', async () => {
-    const { page } = harness;
-    await openAs('partner');
-    await button('Numbers').click();
-    await page.getByLabel('Only these').check();
-    await page.getByLabel('Country codes').fill('de, at');
-    await page.getByText('Germany, Austria').waitFor();
-    await button('Save').click();
-    await page.getByText('Allowed numbers were saved.').first().waitFor();
-    await button('Check a number…').click();
-    await page.getByLabel('Phone number').fill('+33 1 23 45 67 89');
-    await button('Check').click();
-    await page.getByText('Numbers in France can’t be called.').waitFor();
-    await eventually(async () =>
-      expect((await harness.direct.storage.database.read('protection_rules')).map(({ countries }) => countries)).to.deep.equal([
-        '["DE","AT"]',
-      ]),
-    );
   });
 });
