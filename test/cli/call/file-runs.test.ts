@@ -47,16 +47,6 @@ describe('callkey call place --from', () => {
       await place(file(createCsv(3)), '--concurrency', '1');
       expect((await place(file(createCsv(4)), '--dry-run')).code).to.equal(5);
     });
-
-    it('reports the single call that it would place', async () => {
-      const args = ['call', 'place', its.tenants.campaign.id, '--phone', phone(1), '--dry-run'];
-      const { code, stdout } = await its.home.run([...args, '--json']);
-      expect([code, JSON.parse(stdout)]).to.deep.equal([
-        0,
-        { status: 'would-place', campaignId: its.tenants.campaign.id, contact: { phone: phone(1) } },
-      ]);
-      expect(its.network.seen).to.deep.equal([]);
-    });
   });
 
   describe('runs', () => {
@@ -132,6 +122,7 @@ describe('callkey call place --from', () => {
       const path = file(`phone,name\n${phone(1)},Ada\n${phone(1)},Bob\n12,\n`);
       const { stderr: warned } = await place(path, '--columns', 'phone=phone', '--skip-invalid', '--concurrency', '1');
       expect(warned).to.match(/Ignored columns: name\..*same phone number as line 2.*line 4: .*1 of 3 lines in .* is invalid\. Skipping/s);
+      expect(warned).to.contain('1 line with the same phone number as an earlier line.');
       const { code, stdout, stderr } = await its.home.run(['call', 'resume']);
       expect([code, stderr]).to.deep.equal([0, 'Resuming: 1 of 2 lines already placed.\n2 of 2 lines placed.\n']);
       expect(ndjson(stdout).map(({ status }) => status)).to.deep.equal(['invalid', 'placed', 'placed']);
