@@ -3,7 +3,6 @@ import { expect } from 'chai';
 import { formatCount } from '#contract/text/count.ts';
 import { formatPace, progressLine } from '../../cli/batch/batch.ts';
 import { problemError } from '../../cli/client/answer.ts';
-import { xdgFolders } from '../../cli/state/folders.ts';
 import { shellCommand } from '../../cli/terminal/help.ts';
 
 describe('the command line', () => {
@@ -46,15 +45,6 @@ describe('the command line', () => {
     expect(shellCommand({}, 'call', 'resume')).to.equal('npm run callkey -- call resume');
     process.env['npm_lifecycle_event'] = 'test';
     expect(shellCommand({}, 'call', 'resume')).to.equal('callkey call resume');
-  });
-
-  it('uses the folders in the XDG variables, but ignores relative paths', () => {
-    const environment = { XDG_CONFIG_HOME: '/c', XDG_DATA_HOME: 'relative', XDG_STATE_HOME: '' };
-    expect(xdgFolders(environment, '/home/ada')).to.deep.equal({
-      config: '/c/callkey',
-      data: '/home/ada/.local/share/callkey',
-      state: '/home/ada/.local/state/callkey',
-    });
   });
 });
 

@@ -127,14 +127,14 @@ describe('callkey key', () => {
     it("uses the XDG folders if they're absolute", async () => {
       const home = new CliHome();
       const folder = (name: string) => join(home.directory, name);
-      const environment = { XDG_CONFIG_HOME: folder('c'), XDG_DATA_HOME: folder('d'), XDG_STATE_HOME: 'relative' };
+      const environment = { XDG_CONFIG_HOME: folder('c'), XDG_DATA_HOME: 'relative', XDG_STATE_HOME: folder('s') };
       await home.run(['key', 'set', '--insecure-storage', '--server', server], { input: keyValue, environment });
       expect(
         home
           .files()
           .map(({ path }) => path)
           .toSorted(),
-      ).to.deep.equal(['c/callkey/profiles.json', 'd/callkey/keys/default@http.127.0.0.1:1']);
+      ).to.deep.equal([stored, 'c/callkey/profiles.json']);
     });
 
     it('refuses a server to which the key would be sent unencrypted', async () => {

@@ -39,20 +39,8 @@ describe('the results schema', () => {
     const file = join(its.home.directory, 'contacts.csv');
     writeFileSync(file, `phone\n${somePhone()}\n12\n`);
     const fromFile = ['call', 'place', campaign, '--from', file, '--skip-invalid'];
-    const times = ['--not-before', '2099-07-01T09:00:00.000Z', '--not-after', '2099-07-01T18:00:00.000Z'];
-    const whole = [
-      '--phone',
-      somePhone(),
-      '--name',
-      'Ada',
-      '--time-zone',
-      'Europe/Berlin',
-      '--var',
-      'a=b',
-      '--request-id',
-      'whole-1',
-      ...times,
-    ];
+    const times = `--not-before ${at} --not-after 2099-07-01T18:00:00.000Z`;
+    const whole = `--phone ${somePhone()} --name Ada --time-zone Europe/Berlin --var a=b --request-id whole-1 ${times}`.split(' ');
     await expectResults('callToPlace', ['call', 'place', campaign, ...whole, '--dry-run']);
     await expectResults('placedCall', ['call', 'place', campaign, ...whole]);
     await expectResults('placedCall', ['call', 'place', campaign, ...whole]);

@@ -32,13 +32,6 @@ describe('callkey call cancel --from', () => {
     expect(await states([lost, rejected])).to.deep.equal(['cancelled']);
   });
 
-  it('accepts the placed file itself instead of the results', async () => {
-    const numbers = phones(3);
-    await place(savePhones(numbers));
-    const { code } = await cancel(savePhones(numbers));
-    expect([code, await states(numbers)]).to.deep.equal([0, allCancelled(3)]);
-  });
-
   it("accepts the placed file if some of its lines weren't placed", async () => {
     const numbers = phones(3);
     const path = savePhones(['12', ...numbers]);
