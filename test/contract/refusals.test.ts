@@ -51,6 +51,8 @@ const instant = 'Must be a time in UTC in RFC 3339 format, such as 2026-11-21T09
 const phoneNumber = 'Must be a phone number in E.164 format, such as +493012345678.';
 const email = 'Must be an email address.';
 const visible = 'Must be an email address, without invisible characters. Remove U+00AD.';
+const invisible = (code: string) =>
+  `Remove the invisible character U+${code}, which can make one name look like another. Type the name instead of pasting it.`;
 const identifier = 'Must be an ID of 1 to 64 letters, digits, hyphens and underscores.';
 const digest = 'Must be the SHA-256 hash of the key value as 64 hexadecimal digits.';
 const requestId = 'Must be 1 to 128 characters from A-Z a-z 0-9 . _ ~ - and :, but not "." or "..".';
@@ -156,6 +158,20 @@ const wrong: [what: string, input: Input, path: string, message: string][] = [
   ['a setting named __proto__', settings(proto), 'settings', "A setting can't be named __proto__."],
   ['two settings whose names differ only in spaces', settings({ a: '', 'a ': '' }), 'settings', 'Each setting must have another name.'],
   ['21 settings', settings(manyVariables(21)), 'settings', 'Must have at most 20 settings.'],
+  ['a setting of 1,001 characters', settings({ a: 'x'.repeat(1_001) }), 'settings.a', atMost(1000)],
+  ['a number as a setting', settings({ a: 1 }), 'settings.a', 'Must be a string.'],
+  ...[
+    ['', 'Must have a name.'],
+    ['n'.repeat(65), atMost(64)],
+    ['agent\n2', control],
+    ['agent\u202E', invisible('202E')],
+    ['a\u200Bgent', invisible('200B')],
+  ].map(([name = '', message = '']): (typeof wrong)[number] => [
+    `a setting named ${JSON.stringify(name)}`,
+    settings({ [name]: 'x' }),
+    `settings.${name}`,
+    message,
+  ]),
   ['a change of nothing about a user', [changeUserSchema, {}], '', 'Must contain name, disabled or accountId.'],
   ['an unknown action', [routes.listActivity.query, { action: 'api-key.eaten' }], 'action', `Must be one of ${auditActions.join(', ')}.`],
   ['an unknown call state', [callsQuerySchema, { state: 'ringing' }], 'state', states],

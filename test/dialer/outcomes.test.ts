@@ -5,6 +5,7 @@ import { instant } from '../../core/domain/instant.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
 import { dialerForEach, olderSecret, signingSecret } from '../support/provider.ts';
+import { signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 describe('the dialer', () => {
@@ -13,8 +14,12 @@ describe('the dialer', () => {
     const { start, place, call, untilState, cancel, outcome } = dialer;
 
     describe('with a webhook', () => {
-      it('hands off a placed call immediately, with all fields of the request and signed with the newest secret', async () => {
+      it('hands off a placed call immediately, with all fields of the request, the settings of its campaign, and signed with the newest secret', async () => {
         await start();
+        const { campaign } = dialer.tenants;
+        const cookie = await signIn(dialer.core.url, 'pat@example.com');
+        for (const body of [{ settings: { agent: 'nora' } }, { name: 'Recall' }])
+          await ask('PATCH', `${dialer.core.url}/console/directory/campaigns/${campaign.id}`, { cookie, body });
         const contact = { phone: '+493012345678', name: 'Ada Lovelace', timeZone: 'Europe/Berlin' };
         const placed = await place({ requestId: 'order-1', contact, variables: { b: '2', a: '1' } });
         await dialer.receiver.until(1);
@@ -23,11 +28,11 @@ describe('the dialer', () => {
           handoffId: one?.handoff.handoffId,
           requestId: 'order-1',
           contactId: textAt(placed, 'contactId'),
-          campaignId: dialer.tenants.campaign.id,
+          campaignId: campaign.id,
           contact,
           variables: { a: '1', b: '2' },
           placedAt: textAt(placed, 'placedAt'),
-          campaign: { id: dialer.tenants.campaign.id, name: dialer.tenants.campaign.name, settings: {} },
+          campaign: { id: campaign.id, name: 'Recall', settings: { agent: 'nora' } },
           account: { id: dialer.tenants.account.id, name: dialer.tenants.account.name },
           partner: { id: dialer.tenants.partner.id, name: dialer.tenants.partner.name },
         });

@@ -175,32 +175,6 @@ describe('the recipe for', () => {
     expect(await reportTo('/', {}, '{}')).to.equal(401);
   });
 
-  it('Twilio makes every call and reports who answered, although its queue is full at times', async () => {
-    // Like Twilio, but much faster: makes one call at a time, and queues at most two.
-    const queue: string[] = [];
-    let refused = 0;
-    api.respond = ({ body }) => {
-      if (queue.length >= 2) return refused++ % 2 === 0 ? [429, '{"code":20429}'] : [400, '{"code":22005,"message":"Call Queue Full"}'];
-      queue.push(new URLSearchParams(body).get('StatusCallback') ?? '');
-      return [201, '{"sid":"CA1"}'];
-    };
-    const reportOf = async (callback: string, field: string, value: string) => {
-      const signature = createHmac('sha1', 'token').update(`${callback}${field}${value}`).digest('base64');
-      await reportTo(callback.replace('https://calls.example', ''), { 'X-Twilio-Signature': signature }, `${field}=${value}`);
-    };
-    const names = Array.from({ length: 8 }, (_, n) => `call-${n}`);
-    await start('twilio', { ...twilio, TWILIO_API: api.url });
-    for (const name of names) await place(name);
-    await until(() => refused >= 4);
-    for (let made = 0; made < names.length; made++) {
-      await until(() => queue.length > 0);
-      const callback = queue.shift() ?? '';
-      await reportOf(callback, 'AnsweredBy', 'human');
-      await reportOf(callback, 'CallStatus', 'completed');
-    }
-    for (const name of names) expect((await ended(name, 'completed'))?.answeredBy).to.equal('person');
-  });
-
   it('Twilio keeps running if a stranger hangs up in the middle of a report, or sends a very long one', async () => {
     await start('twilio', { ...twilio, TWILIO_API: api.url });
     const stranger = connect(Number(new URL(recipeUrl).port), '127.0.0.1');

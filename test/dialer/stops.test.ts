@@ -334,28 +334,5 @@ describe('paces and contact limits', () => {
         ['"pace"', '""'],
       ]);
     });
-
-    it('sends the settings of the campaign to the provider', async () => {
-      await dialer.start();
-      const pat = await signIn(dialer.core.url, 'pat@example.com');
-      const { campaign } = dialer.tenants;
-      const patch = (body: object) => ask('PATCH', `${dialer.core.url}/console/directory/campaigns/${campaign.id}`, { cookie: pat, body });
-      expect((await patch({ settings: { agent: 'nora' } })).json).to.deep.include({});
-      expect(Object((await patch({ name: 'Recall' })).json).campaign).to.deep.include({ name: 'Recall', settings: { agent: 'nora' } });
-      await dialer.place();
-      await dialer.receiver.until(1);
-      expect(dialer.receiver.received[0]?.handoff.campaign).to.deep.equal({ id: campaign.id, name: 'Recall', settings: { agent: 'nora' } });
-      for (const settings of [
-        { '': 'x' },
-        { a: 'x'.repeat(1_001) },
-        { ['n'.repeat(65)]: 'x' },
-        { a: 1 },
-        { 'agent\u202E': 'x' },
-        { 'a\u200Bgent': 'x' },
-        { 'agent\n2': 'x' },
-        Object.fromEntries(Array.from({ length: 21 }, (_, n) => [`n${n}`, 'x'])),
-      ])
-        expect((await patch({ settings })).status).to.equal(422);
-    });
   });
 });

@@ -137,7 +137,7 @@ export type ProviderRequest = { path: string; headers: IncomingMessage['headers'
 
 type Response = number | [status: number, body: string];
 
-/** Starts a provider's API on this machine. Responds to POST requests with these statuses in order, and then as `respond` says. */
+/** Starts a provider's API on this machine. Responds to POST requests with these statuses in order, and then with 201. */
 export async function startProviderApi() {
   const requests: ProviderRequest[] = [];
   const statuses: Response[] = [];
@@ -150,9 +150,8 @@ export async function startProviderApi() {
         .writeHead(resources[path] ? 200 : 404, { 'Content-Type': 'application/json' })
         .end(JSON.stringify(resources[path] ?? {}));
     }
-    const received = { path, headers: request.headers, body: await text(request) };
-    requests.push(received);
-    const next = statuses.shift() ?? api.respond(received);
+    requests.push({ path, headers: request.headers, body: await text(request) });
+    const next = statuses.shift() ?? 201;
     const [status, body] = typeof next === 'number' ? [next, '{"message":"the number is not valid"}'] : next;
     return response.writeHead(status, { 'Content-Type': 'application/json' }).end(body);
   });
@@ -160,8 +159,7 @@ export async function startProviderApi() {
   await once(server, 'listening');
   const address = server.address();
   const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
-  const api = { requests, statuses, resources, server, url, respond: (_: ProviderRequest): Response => 201 };
-  return api;
+  return { requests, statuses, resources, server, url };
 }
 
 /** Opens the events of Asterisk's WebSocket in RFC 6455 frames. */
