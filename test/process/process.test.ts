@@ -18,11 +18,6 @@ import { until } from '../support/until.ts';
 const main = fileURLToPath(new URL('../../core/main.ts', import.meta.url));
 
 describe('the core process', () => {
-  it('refuses to start with an invalid variable, and names it in one line', async () => {
-    const { code, stderr } = await failToStart({ PORT: 'http' });
-    expect([code, /^PORT: [^\n]+\n$/.test(stderr)], stderr).to.deep.equal([1, true]);
-  });
-
   it('keeps serving, and can be stopped, while its log is on a full disk (needs /dev/full)', async function () {
     if (!existsSync('/dev/full')) skip(this, '/dev/full is missing');
     const port = String(await freePort());

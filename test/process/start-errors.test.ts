@@ -1,13 +1,13 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { ConfigError, readConfig } from '../../core/server/start/config.ts';
 import { loadSessionSecrets } from '../../core/server/start/session-secrets.ts';
-import { own, refusedPort, startPostgres } from '../../scripts/support/postgres.ts';
+import { own, startPostgres } from '../../scripts/support/postgres.ts';
 import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { testRandomness } from '../support/clock.ts';
 import { type Ended, testSecret } from '../support/commands.ts';
@@ -83,12 +83,13 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
     const directory = freshDirectory();
     const file = (name: string) => join(directory, name);
     before(function () {
-      if (spawnSync('openssl', ['version']).error) skip(this, "openssl isn't installed");
-      for (const name of ['one', 'two', 'locked']) {
-        const kind = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-days', '2', '-subj', '/CN=localhost'];
-        const key = name === 'locked' ? ['-passout', 'pass:secret'] : ['-nodes'];
-        execFileSync('openssl', [...kind, ...key, '-keyout', file(`${name}.key`), '-out', file(`${name}.crt`)], { stdio: 'ignore' });
+      if (!hasOpenssl) skip(this, "openssl isn't installed");
+      for (const name of ['one', 'two']) {
+        const { TLS_CERT_FILE, TLS_KEY_FILE } = selfSignedCertificate();
+        copyFileSync(TLS_CERT_FILE, file(`${name}.crt`));
+        copyFileSync(TLS_KEY_FILE, file(`${name}.key`));
       }
+      execFileSync('openssl', ['pkey', '-aes256', '-passout', 'pass:secret', '-in', file('one.key'), '-out', file('locked.key')]);
       symlinkSync('/dev/zero', file('endless'));
       writeFileSync(file('nonsense'), '-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n');
     });
@@ -97,7 +98,7 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
       ["that doesn't match its key", 'one.crt', 'two.key', 'TLS_KEY_FILE', "doesn't match the certificate"],
       ['that is invalid', 'nonsense', 'one.key', 'TLS_CERT_FILE', "doesn't contain a certificate in PEM format"],
       ['with an invalid key', 'one.crt', 'one.crt', 'TLS_KEY_FILE', "doesn't contain an unencrypted private key in PEM format"],
-      ['with an encrypted key', 'locked.crt', 'locked.key', 'TLS_KEY_FILE', "doesn't contain an unencrypted private key in PEM format"],
+      ['with an encrypted key', 'one.crt', 'locked.key', 'TLS_KEY_FILE', "doesn't contain an unencrypted private key in PEM format"],
       ["that doesn't exist", 'nowhere', 'one.key', 'TLS_CERT_FILE', 'ENOENT'],
       ['in a file that never ends', 'endless', 'one.key', 'TLS_CERT_FILE', 'is larger than 1 MiB'],
     ] as const) {
@@ -191,26 +192,12 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
       return role;
     }
 
-    it("that isn't running", async () => {
-      const port = String(refusedPort);
-      await expectRefusal(startCoreHere(changed({ port })), 'DATABASE_URL', `127.0.0.1:${port}`, 'connection refused');
-    });
-
-    it('without the database', async () => {
-      const start = startCoreHere(changed({ pathname: '/nowhere' }));
-      await expectRefusal(start, 'DATABASE_URL', 'database "nowhere" does not exist', 'createdb');
-    });
-
     it('with an incorrect password', async () => {
       const refused = await failToStart({ DATABASE_URL: changed({ password: 'a wrong password' }), ...secrets });
       expectRefusedProcess(refused, 'DATABASE_URL', 'password authentication failed for user "postgres"');
       expect(refused.stdout + refused.stderr)
         .not.to.match(/a(%20| )wrong/)
         .and.not.to.contain('   at ');
-    });
-
-    it('that requires a password when none is given', async () => {
-      await expectRefusal(startCoreHere(changed({ password: '' })), 'DATABASE_URL', 'password');
     });
 
     it('whose database stores text in another encoding', async () => {
@@ -295,11 +282,6 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
       await expectRefusal(startCoreHere(addresses[0] ?? ''), 'DATABASE_URL', "doesn't trust the authority", 'Set sslrootcert');
       await expectRefusal(startCoreHere(addresses[1] ?? ''), 'DATABASE_URL', 'is for another host name', 'Use a host name');
       await server.stop();
-    });
-
-    it('on an unknown host', async () => {
-      const start = startCoreHere(changed({ hostname: 'nowhere.invalid' }));
-      await expectRefusal(start, 'DATABASE_URL', 'nowhere.invalid', 'unknown host name');
     });
   });
 });
