@@ -1,8 +1,8 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { expect } from 'chai';
 import { CallkeyClient, CallkeyError, type ClientOptions } from '../../cli/client/index.ts';
 import { sharedIntegrator } from '../support/integrator.ts';
+import { listenHere } from '../support/listen.ts';
 import { somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
@@ -70,16 +70,13 @@ describe('CallkeyClient', () => {
         const dripping = setInterval(() => socket.write(again), 10);
         socket.on('close', () => clearInterval(dripping));
       });
-      await once(server.listen(0, '127.0.0.1'), 'listening');
-      const { port } = server.address() as AddressInfo;
-      const client = connect({ server: `http://127.0.0.1:${port}`, timeout: 200, retry: { attempts: 1 } });
+      const { url, close } = await listenHere(server);
+      const client = connect({ server: url, timeout: 200, retry: { attempts: 1 } });
       const error = await rejection(client.place(its.tenants.campaign.id, newCall('dripping-1')));
       expect(error).to.include({ kind: 'unreachable', isUnsent: false });
       expect(error).to.have.property('message').that.contains('in time');
-      const closed = once(server, 'close');
-      server.close();
       await client.close();
-      await closed;
+      await close();
     });
   }
 

@@ -1,12 +1,11 @@
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { screensFor } from '../../desktop/screens.ts';
 import { openConsole, signInAs, type UserName, untilFocused } from '../support/console-harness.ts';
 import { describeDesktop, launchConsole } from '../support/electron.ts';
+import { type Listening, listenHere } from '../support/listen.ts';
 import { faultyProxy } from '../support/proxies.ts';
 import { openOnce } from '../support/suites.ts';
 import { password } from '../support/tenants.ts';
@@ -14,9 +13,9 @@ import { eventually, until } from '../support/until.ts';
 
 describeDesktop('the console, at sign-in,', () => {
   const harness = openOnce(() => openConsole());
-  const servers: Server[] = [];
+  const servers: Listening[] = [];
   after(() => {
-    for (const server of servers) server.close();
+    for (const server of servers) void server.close();
   });
 
   async function submit(server: string, email: string, secret = password): Promise<void> {
@@ -34,10 +33,9 @@ describeDesktop('the console, at sign-in,', () => {
 
   /** Starts a server that isn't a core, or is incompatible with this console. @returns its address */
   async function somethingElse(answer: RequestListener): Promise<string> {
-    const server = createServer(answer).listen(0, '127.0.0.1');
+    const server = await listenHere(createServer(answer));
     servers.push(server);
-    await once(server, 'listening');
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    return server.url;
   }
 
   it("shows a form that doesn't scroll if the window is large enough", async () => {

@@ -1,13 +1,12 @@
-import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { certificateAuthority, hasOpenssl } from '../support/certificate.ts';
 import { openConsole } from '../support/console-harness.ts';
 import { startCoreHere } from '../support/core.ts';
 import { describeDesktop } from '../support/electron.ts';
+import { listenHere } from '../support/listen.ts';
 import { faultyProxy } from '../support/proxies.ts';
 import { openOnce, skip } from '../support/suites.ts';
 import { password } from '../support/tenants.ts';
@@ -17,15 +16,13 @@ const html = { 'Content-Type': 'text/html' };
 
 describeDesktop('the console, at a wrong address,', () => {
   const harness = openOnce(() => openConsole());
-  const servers: Server[] = [];
-  after(() => {
-    for (const server of servers) server.close();
-  });
+  const closing: (() => Promise<void>)[] = [];
+  after(() => Promise.all(closing.map((close) => close())));
 
   async function listen(server: Server): Promise<string> {
-    servers.push(server.listen(0, '127.0.0.1'));
-    await once(server, 'listening');
-    return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const { port, close } = await listenHere(server);
+    closing.push(close);
+    return `127.0.0.1:${port}`;
   }
 
   /** Tries to sign in, and waits for a text that begins like this. */

@@ -87,8 +87,7 @@ describe('the recipe for', () => {
     await once(recipe, 'exit');
     await core.close();
     await direct.close();
-    api.server.closeAllConnections();
-    api.server.close();
+    await api.close();
   });
 
   const twilio = {

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { createServer as createTcpServer, type Socket } from 'node:net';
 import { expect } from 'chai';
@@ -9,6 +8,7 @@ import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import type { ClaimedCall } from '../../core/domain/ports.ts';
 import { claimedCall } from '../support/claimed-call.ts';
 import { fakeClock } from '../support/clock.ts';
+import { listenHere } from '../support/listen.ts';
 import { signingSecret, startReceiver } from '../support/provider.ts';
 
 const clock = fakeClock();
@@ -68,14 +68,8 @@ describe('a hand-off through a webhook', () => {
 
   /** Hands a call off to a server. @param on the server's handler for a connection @returns the result */
   const through = async (on: (socket: Socket) => void, url = (port: number) => `http://127.0.0.1:${port}/`) => {
-    const server = createTcpServer(on).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const address = server.address();
-    try {
-      return await provider(url(typeof address === 'object' ? (address?.port ?? 0) : 0)).handOff(claimedCall());
-    } finally {
-      server.close();
-    }
+    const { port, close } = await listenHere(createTcpServer(on));
+    return provider(url(port)).handOff(claimedCall()).finally(close);
   };
   const answering = (status: string) => (socket: Socket) => socket.once('data', () => socket.end(`HTTP/1.1 ${status}\r\n\r\n`));
 
@@ -250,18 +244,17 @@ describe("a webhook's response", () => {
 describe('a webhook that closes idle connections', () => {
   it('gets each hand-off, and no call stays in doubt', async () => {
     const served = new WeakSet<Socket>();
-    const server = createServer((request, response) => {
-      // Behaves like a provider that has just closed an idle connection when the next request arrives on it.
-      if (served.has(request.socket)) request.socket.destroy();
-      else response.writeHead(202, { Connection: 'keep-alive' }).end();
-      served.add(request.socket);
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const address = server.address();
-    const { handOff } = provider(`http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/`);
+    const server = await listenHere(
+      createServer((request, response) => {
+        // Behaves like a provider that has just closed an idle connection when the next request arrives on it.
+        if (served.has(request.socket)) request.socket.destroy();
+        else response.writeHead(202, { Connection: 'keep-alive' }).end();
+        served.add(request.socket);
+      }),
+    );
+    const { handOff } = provider(`${server.url}/`);
     const results = [await handOff(claimedCall()), await handOff(claimedCall()), await handOff(claimedCall())];
-    server.closeAllConnections();
-    server.close();
+    await server.close();
     expect(results).to.deep.equal([{ kind: 'taken' }, { kind: 'taken' }, { kind: 'taken' }]);
   });
 });

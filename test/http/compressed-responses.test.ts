@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:http';
 import { Readable } from 'node:stream';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { expect } from 'chai';
@@ -12,6 +11,7 @@ import { toEncodedStream } from '../../core/http/middleware/encoding.ts';
 import { fakeClock } from '../support/clock.ts';
 import { openCore } from '../support/core.ts';
 import { ask } from '../support/http.ts';
+import { listenHere } from '../support/listen.ts';
 import { openOnce } from '../support/suites.ts';
 import { createKey, placeCall, signIn } from '../support/tenants.ts';
 
@@ -139,12 +139,10 @@ describe('a compressed stream', () => {
         ctx.body = toEncodedStream(ctx, Readable.from(parts(), { objectMode: false }));
       });
       app.silent = true;
-      const server = app.listen(0, '127.0.0.1');
-      await once(server, 'listening');
+      const { url, close } = await listenHere(createServer(app.callback()));
       try {
         const client = new AbortController();
-        const { port } = server.address() as AddressInfo;
-        const { headers, body } = await fetch(`http://127.0.0.1:${port}/`, {
+        const { headers, body } = await fetch(url, {
           headers: { 'Accept-Encoding': encoding },
           signal: client.signal,
         });
@@ -155,8 +153,7 @@ describe('a compressed stream', () => {
         client.abort();
         await hasEnded;
       } finally {
-        server.close();
-        server.closeAllConnections();
+        await close();
       }
     });
 });

@@ -5,20 +5,19 @@ import { connect as connectTls } from 'node:tls';
 import { expect } from 'chai';
 import { hasOpenssl } from '../support/certificate.ts';
 import { abortListeners, client, get, open, post, statuses } from '../support/core.ts';
+import { listenHere } from '../support/listen.ts';
 import { skip } from '../support/suites.ts';
 import { until } from '../support/until.ts';
 
 /** Returns what a client sends first over TLS. */
 async function clientHello(): Promise<Buffer> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  const port = typeof address === 'object' && address ? address.port : 0;
+  const server = createServer();
+  const { port, close } = await listenHere(server);
   const client = connectTls(port, '127.0.0.1').on('error', () => undefined);
   const [socket]: Socket[] = await once(server, 'connection');
   const [hello]: Buffer[] = await once(socket ?? expect.fail(), 'data');
   client.destroy();
-  server.close();
+  await close();
   return hello ?? expect.fail();
 }
 

@@ -1,6 +1,4 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:http';
 import { expect } from 'chai';
 import Koa from 'koa';
 import { Registry } from 'prom-client';
@@ -12,10 +10,11 @@ import { countNotServed } from '../../core/server/recorded-refusals.ts';
 import { createLog } from '../../core/server/start/log.ts';
 import { recordLog } from '../support/core.ts';
 import { overSocket } from '../support/http.ts';
+import { type Listening, listenHere } from '../support/listen.ts';
 
 describe('an error thrown by a request', () => {
   const { log, lines } = recordLog();
-  let server: Server;
+  let server: Listening;
   let thrown: unknown;
   let notServed: ReturnType<typeof countNotServed>;
 
@@ -26,8 +25,7 @@ describe('an error thrown by a request', () => {
       ctx.set('X-Of-Another-Answer', 'x');
       throw thrown;
     });
-    server = app.listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    server = await listenHere(createServer(app.callback()));
   });
   beforeEach(() => {
     log.length = 0;
@@ -37,9 +35,7 @@ describe('an error thrown by a request', () => {
 
   const throwing = async (what: unknown, id = 'r-1') => {
     thrown = what;
-    const address = server.address();
-    const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/`;
-    const response = await fetch(url, { headers: { 'X-Request-Id': id, Connection: 'close' } });
+    const response = await fetch(server.url, { headers: { 'X-Request-Id': id, Connection: 'close' } });
     const answer: unknown = await response.json();
     return { status: response.status, headers: response.headers, answer };
   };
@@ -127,17 +123,14 @@ describe('an error thrown by a request', () => {
 
 describe('an error response of the management listener', () => {
   const { log, lines } = recordLog();
-  let server: Server;
-  let url: string;
+  let server: Listening;
 
   before(async () => {
     const registry = new Registry();
     registry.metrics = () => Promise.reject(new TypeError('a secret'));
     const deps = { version: '', registry, isReady: async () => false, isClockAhead: () => false, log: createLog('info', lines) };
     const app = createManagementApp({ ...deps, host: '127.0.0.1' });
-    server = createServer({ requireHostHeader: false }, app.callback()).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    server = await listenHere(createServer({ requireHostHeader: false }, app.callback()));
   });
   beforeEach(() => {
     log.length = 0;
@@ -155,7 +148,9 @@ describe('an error response of the management listener', () => {
   ] as const) {
     it(`${what} is a problem with the request's ID`, async () => {
       const headers = [...(host === null ? [] : [`Host: ${host}`]), 'X-Request-Id: r-1', 'Connection: close'];
-      const [head = '', body = ''] = (await overSocket(url, [`${line} HTTP/1.1`, ...headers, '', ''].join('\r\n'))).split('\r\n\r\n');
+      const [head = '', body = ''] = (await overSocket(server.url, [`${line} HTTP/1.1`, ...headers, '', ''].join('\r\n'))).split(
+        '\r\n\r\n',
+      );
       const lines = head.split('\r\n');
       expect(lines[0]).to.match(new RegExp(`^HTTP/1\\.1 ${status} `));
       expect(lines).to.include.members(['Content-Type: application/problem+json', 'X-Request-Id: r-1', ...(header === '' ? [] : [header])]);

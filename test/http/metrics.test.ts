@@ -1,7 +1,5 @@
-import { once } from 'node:events';
 import { readdirSync, readFileSync, renameSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
@@ -13,6 +11,7 @@ import { adminOn } from '../support/commands.ts';
 import { openCore } from '../support/core.ts';
 import { freshDirectory, onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
+import { listenHere } from '../support/listen.ts';
 import { openOnce } from '../support/suites.ts';
 import { createKey, placeCall, signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
@@ -27,13 +26,13 @@ describe('concurrent scrapes', () => {
     const deps = { version: '', registry, isReady: async () => true, isClockAhead: () => false, log: pino({ level: 'silent' }) };
     let requests = 0;
     const app = createManagementApp({ ...deps, host: '127.0.0.1' }).callback();
-    const server = createServer((request, response) => {
-      requests++;
-      void app(request, response);
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    const scrape = async () => (await ask('GET', `http://127.0.0.1:${port}/metrics`)).text;
+    const { url, close } = await listenHere(
+      createServer((request, response) => {
+        requests++;
+        void app(request, response);
+      }),
+    );
+    const scrape = async () => (await ask('GET', `${url}/metrics`)).text;
     try {
       const scrapes = Array.from({ length: 50 }, scrape);
       await until(() => requests === 50);
@@ -44,8 +43,7 @@ describe('concurrent scrapes', () => {
       readings.shift()?.('second');
       expect([await next, readings.length]).to.deep.equal(['second', 0]);
     } finally {
-      server.close();
-      server.closeAllConnections();
+      await close();
     }
   });
 });

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, closeSync, existsSync, openSync, readdirSync, statSync } from 'node:fs';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -11,6 +11,7 @@ import { bareEnvironment, buildWebConsole, spawnScript } from '../support/comman
 import { connected, failToStart, spawnCore, startCoreHere } from '../support/core.ts';
 import { emptyDatabase, freshDatabase, freshDirectory, onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
+import { listenHere } from '../support/listen.ts';
 import { findProgram, skip } from '../support/suites.ts';
 import { addTenants, createKey, databaseWithTenants, openDirect, password, placeCall, signIn, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
@@ -87,11 +88,10 @@ describe('the core process', () => {
   it('creates the first user once, even after a failed start, and shows the password on the terminal but not in the log', async () => {
     await buildWebConsole();
     const database = await emptyDatabase('sqlite');
-    const taken = createServer().listen(0, '127.0.0.1');
-    await once(taken, 'listening');
-    const refused = await failToStart({ DATABASE_URL: database, PORT: String((taken.address() as AddressInfo).port) });
+    const taken = await listenHere(createServer());
+    const refused = await failToStart({ DATABASE_URL: database, PORT: String(taken.port) });
     expect(refused.stderr).to.contain('EADDRINUSE');
-    taken.close();
+    await taken.close();
     const first = await spawnCore(database);
     const shown = () => /one-time password\s+(\S+)/.exec(first.stderr.join('\n'))?.[1];
     await until(() => shown() !== undefined);

@@ -1,8 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer, type Server } from 'node:net';
+import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { ConfigError, readConfig } from '../../core/server/start/config.ts';
@@ -13,6 +12,7 @@ import { testRandomness } from '../support/clock.ts';
 import { type Ended, testSecret } from '../support/commands.ts';
 import { connected, failToStart, startCoreHere } from '../support/core.ts';
 import { emptyDatabase, freshDatabase, freshDirectory } from '../support/databases.ts';
+import { type Listening, listenHere } from '../support/listen.ts';
 import { skip } from '../support/suites.ts';
 
 const secrets = { SESSION_SECRETS: testSecret };
@@ -44,12 +44,11 @@ function expectSentence(text: string, variable: string, parts: string[]): void {
 
 describe('a failed start exits with 1 and a one-line reason for', () => {
   describe('a listener', () => {
-    let other: Server;
+    let other: Listening;
     let taken: string;
     before(async () => {
-      other = createServer().listen(0, '127.0.0.1');
-      await once(other, 'listening');
-      taken = String((other.address() as AddressInfo).port);
+      other = await listenHere(createServer());
+      taken = String(other.port);
     });
     after(() => other.close());
 
@@ -249,21 +248,21 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
     });
 
     it("that isn't PostgreSQL, but another program", async () => {
-      const other = createServer((socket) =>
-        socket
-          .on('error', () => undefined)
-          .resume()
-          .end('HTTP/1.1 400 Bad Request\r\n\r\n'),
-      ).listen(0, '127.0.0.1');
-      await once(other, 'listening');
-      const { port } = other.address() as AddressInfo;
+      const { port, close } = await listenHere(
+        createServer((socket) =>
+          socket
+            .on('error', () => undefined)
+            .resume()
+            .end('HTTP/1.1 400 Bad Request\r\n\r\n'),
+        ),
+      );
       for (const search of ['', '?sslmode=require'])
         await expectRefusal(
           startCoreHere(`postgres://u:canary@127.0.0.1:${port}/callkey${search}`),
           'DATABASE_URL',
           'Check the host and port',
         );
-      other.close();
+      await close();
     });
 
     it("whose authority's file is missing", async () => {

@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { expect } from 'chai';
 import pg from 'pg';
 import { databaseErrorText, isOutage } from '../../core/storage/engine/errors.ts';
 import { openPostgres } from '../../core/storage/engine/postgres/postgres.ts';
 import { normalizeUrl, parseAddresses } from '../../core/storage/engine/postgres/postgres-address.ts';
 import { emptyDatabase, itOnPostgres } from '../support/databases.ts';
+import { listenHere } from '../support/listen.ts';
 
 describe('a PostgreSQL address with several hosts', () => {
   it('is split into one address per host', () => {
@@ -98,10 +99,9 @@ describe('a PostgreSQL connection', () => {
           socket.write(Buffer.concat([head, Buffer.from(text)]));
         });
       });
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    });
+    const { port, close } = await listenHere(server);
     const closed = once(server, 'connection').then(([socket]) => once(socket, 'close'));
-    const { port } = server.address() as AddressInfo;
     const database = openPostgres(`postgres://user@127.0.0.1:${port}/callkey`);
     const error = await database.query('SELECT 1').then(
       () => expect.fail(),
@@ -109,20 +109,18 @@ describe('a PostgreSQL connection', () => {
     );
     await closed;
     await database.close();
-    server.close();
+    await close();
     expect(error.message).to.contain('password must be a string');
   });
 
   it("isn't waited for longer than a few seconds if the server doesn't respond", async () => {
     // If nothing reads from it, a socket doesn't notice that the other side has hung up.
-    const server = createServer((socket) => void socket.resume()).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
+    const { port, close } = await listenHere(createServer((socket) => void socket.resume()));
     const url = `postgres://callkey:hunter2@127.0.0.1:${port}/callkey`;
     const database = openPostgres(url);
     const error: unknown = await database.query('SELECT 1').catch((reason: unknown) => reason);
     await database.close();
-    server.close();
+    await close();
     expect(isOutage(error)).to.equal(true);
     expect(databaseErrorText(error, { kind: 'postgres', url }))
       .to.contain(': no response.')

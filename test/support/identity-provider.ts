@@ -1,14 +1,13 @@
 import { createHmac, generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto';
-import { once } from 'node:events';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import Provider, { type Adapter, type AdapterPayload, type JWK } from 'oidc-provider';
 import { sessionSchema } from '#contract/console/session.ts';
 import { fakeClock } from './clock.ts';
 import { type CoreHarness, type CoreOptions, openCore } from './core.ts';
 import type { DatabaseKind } from './databases.ts';
 import { type Answer, ask, readCookies } from './http.ts';
+import { listenHere } from './listen.ts';
 import { startFront } from './proxies.ts';
 import { openOnce } from './suites.ts';
 
@@ -64,9 +63,8 @@ export async function startProvider(
   firstKey ??= newKey();
   let key = firstKey;
   let handler = (_req: IncomingMessage, _res: ServerResponse): unknown => undefined;
-  const server = (tls ? createHttpsServer(tls) : createHttpServer()).on('request', (req, res) => handler(req, res)).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const server = (tls ? createHttpsServer(tls) : createHttpServer()).on('request', (req, res) => handler(req, res));
+  const { port, close } = await listenHere(server);
   const issuer = tls ? `https://${tls.host}:${port}` : `http://127.0.0.1:${port}`;
 
   const state: TestProvider = {
@@ -88,11 +86,7 @@ export async function startProvider(
       key = newKey();
       makeProvider();
     },
-    async close() {
-      server.close();
-      server.closeAllConnections();
-      if (server.listening) await once(server, 'close');
-    },
+    close,
   };
 
   function makeProvider(): void {

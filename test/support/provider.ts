@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { buffer, text } from 'node:stream/consumers';
@@ -9,6 +8,7 @@ import { sign } from '#contract/calls/signature.ts';
 import { type RunningCore, startCoreHere } from './core.ts';
 import type { DatabaseKind } from './databases.ts';
 import { type Answer, ask } from './http.ts';
+import { listenHere } from './listen.ts';
 import {
   createKey,
   type DirectAccess,
@@ -43,20 +43,12 @@ export async function startReceiver(
     await answer(one, response);
     for (const { count, resolve } of waiting) if (received.length >= count) resolve();
   });
-  server.listen(port, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
+  const { url, close } = await listenHere(server, port);
   return {
-    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/calls`,
-    received,
+    ...{ url: `${url}/calls`, received, close },
     /** Waits until this many hand-offs have arrived. */
     async until(count: number): Promise<void> {
       if (received.length < count) await new Promise<void>((resolve) => waiting.push({ count, resolve }));
-    },
-    async close(): Promise<void> {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
     },
   };
 }
@@ -155,11 +147,8 @@ export async function startProviderApi() {
     const [status, body] = typeof next === 'number' ? [next, '{"message":"the number is not valid"}'] : next;
     return response.writeHead(status, { 'Content-Type': 'application/json' }).end(body);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
-  return { requests, statuses, resources, server, url };
+  const { url, close } = await listenHere(server);
+  return { requests, statuses, resources, server, url, close };
 }
 
 /** Opens the events of Asterisk's WebSocket in RFC 6455 frames. */

@@ -12,6 +12,7 @@ import { Agent, type Dispatcher } from 'undici';
 import { freePort } from '../../scripts/support/postgres.ts';
 import { atTheEnd } from './clean-up.ts';
 import { freshDirectory } from './databases.ts';
+import { listenHere } from './listen.ts';
 
 /**
  * A fault for one request: the proxy responds itself, the core's response is lost, nothing happens (`pass`), or the request waits for a
@@ -66,18 +67,12 @@ export async function faultyProxy(target: string, prefix = ''): Promise<FaultyPr
     }
   }
 
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const { url, close } = await listenHere(server);
   return {
-    url: `http://127.0.0.1:${port}`,
-    seen,
-    faults,
+    ...{ url, seen, faults },
     async close() {
       await onwards.close();
-      server.close();
-      server.closeAllConnections();
-      await once(server, 'close');
+      await close();
     },
   };
 }
@@ -112,16 +107,15 @@ export async function tunnel(status: number | null = 200) {
     });
     keep(target);
   });
-  proxy.listen(0, '127.0.0.1');
-  await once(proxy, 'listening');
-  const { port } = proxy.address() as AddressInfo;
-  const close = async () => {
-    for (const socket of sockets) socket.destroy();
-    proxy.close();
-    proxy.closeAllConnections();
-    await once(proxy, 'close');
+  const { port, close } = await listenHere(proxy);
+  return {
+    asked,
+    address: `127.0.0.1:${port}`,
+    close() {
+      for (const socket of sockets) socket.destroy();
+      return close();
+    },
   };
-  return { asked, address: `127.0.0.1:${port}`, close };
 }
 
 /** An address that leads to a server, whose connections a test can watch, change and cut. */
