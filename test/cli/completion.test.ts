@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { CliHome, cliMain } from '../support/cli.ts';
+import { bareEnvironment } from '../support/commands.ts';
 import { freshDirectory } from '../support/databases.ts';
 
 const shells = ['bash', 'zsh', 'fish'] as const;
@@ -54,7 +55,7 @@ describe('callkey completion', () => {
         const quiet = { zsh: ['-f'], bash: ['--norc'], fish: ['--no-config'] }[shell];
         const { stdout, stderr } = spawnSync(shell, [...quiet, '-c', asking[shell](script, line, last)], {
           encoding: 'utf8',
-          env: { PATH: `${tools}:${process.env['PATH']}`, HOME: home.directory, TERM: 'dumb' },
+          env: { ...bareEnvironment, PATH: `${tools}:${process.env['PATH']}`, HOME: home.directory, TERM: 'dumb' },
           timeout: 60_000,
         });
         expect(stderr).to.equal('');
