@@ -88,21 +88,21 @@ const table: Record<string, object> = {};
 const output = new Console(process.stdout);
 if (options) process.once('exit', () => output.table(table));
 
-type SceneOptions = { database?: string | undefined; environment?: Record<string, string>; behavior?: Behavior };
+type SceneOptions = { database?: string | undefined; environment?: Record<string, string>; behavior?: Behavior; deduplicates?: boolean };
 type Target = { url?: string; campaignId?: string };
 type PlaceOptions = Target & { key?: string };
 export type Scene = Awaited<ReturnType<typeof openScene>>;
 
 /** Opens a database with tenants, a provider, and a core with a key. */
-export async function openScene(trial: Trial, { behavior = takes, ...options }: SceneOptions = {}) {
+export async function openScene(trial: Trial, { behavior = takes, deduplicates = false, ...options }: SceneOptions = {}) {
   const { ledger, cleanup } = trial;
   const database = options.database ?? (await freshDatabase(trial.kind));
   const tenants = await addTenants(database);
-  const provider = await startProvider(behavior);
+  const provider = await startProvider(behavior, deduplicates);
   cleanup.defer(() => provider.close());
   ledger.provider = provider;
   const environment = {
-    ...{ DIALER: 'webhook', DIALER_URL: provider.url, DIALER_SECRETS: signingSecret },
+    ...{ DIALER: 'webhook', DIALER_URL: provider.url, DIALER_SECRETS: signingSecret, DIALER_DEDUPLICATES: String(deduplicates) },
     ...options.environment,
   };
   const cores: CoreProcess[] = [];
@@ -172,22 +172,10 @@ export async function waitForNone({ database, ledger }: Scene, states: readonly 
   if (!(await until(async () => (await left()) === 0, within))) ledger.fail(`${await left()} calls are still ${states.join(' or ')}`);
 }
 
-/** Freezes a core, but not while it has locked the database, which a SQLite file would stay. */
-export async function freeze({ database }: Scene, { child }: CoreProcess): Promise<void> {
-  await using direct = await openDirect(database);
-  for (;;) {
-    child.kill('SIGSTOP');
-    const isFree = await direct.storage.database.write.transaction(async () => true).catch(() => false);
-    if (isFree) return;
-    child.kill('SIGCONT');
-    await pause(7);
-  }
-}
-
 /** Counts a fault if a core doesn't become ready, or unready, within this time in ms. */
-export async function expectReady({ ledger }: Scene, core: CoreProcess, ready: boolean, when: string): Promise<void> {
+export async function expectReady({ ledger }: Scene, core: CoreProcess, ready: boolean, when: string, within = 10_000): Promise<void> {
   const isReady = async () => (await ask('GET', `${core.managementUrl}/readyz`).catch(() => null))?.status === 200;
-  await ledger.expect(async () => (await isReady()) === ready, 10_000, `${ready ? 'unready' : 'ready'} ${when}`, 'wrongly ready');
+  await ledger.expect(async () => (await isReady()) === ready, within, `${ready ? 'unready' : 'ready'} ${when}`, 'wrongly ready');
 }
 
 /** Counts a fault if a core isn't ready or accepts no calls without a reason. */
@@ -198,9 +186,14 @@ export async function expectPlacing(scene: Scene, when: string): Promise<void> {
   await scene.ledger.expect(works, 15_000, `no call can be placed ${when}`);
 }
 
+/** Counts a fault if a call isn't handed off in time. */
+export async function expectDialed({ provider, ledger }: Scene, { contactId }: Reply, within: number, when: string): Promise<void> {
+  await ledger.expect(() => provider.hasCalled(contactId), within, `a call isn't dialed ${when}`);
+}
+
 /** Places a call to a phone number that no other call has. */
-export function callBody(requestId: string): Body & { requestId: string } {
-  return { requestId, contact: { phone: somePhone() } };
+export function callBody(requestId: string, extra: object = {}): Body & { requestId: string } {
+  return { requestId, contact: { phone: somePhone() }, ...extra };
 }
 
 /** Reports that a call has ended. @returns whether the core accepted it */
@@ -240,11 +233,14 @@ export function startCrowd({ cleanup }: Trial, width: number, work: (n: number) 
   };
 }
 
+export type Load = ReturnType<typeof startLoad>;
+
 type LoadOptions = {
   placers?: number;
   /** The pause in ms between a placer's calls. */
   every?: number;
   url?: (n: number) => string;
+  extra?: object;
   stopAt?: number;
   campaignId?: string;
 };
@@ -255,16 +251,16 @@ let loads = 0;
  * Placers that retry unacknowledged calls, like integrators, and cancel every third call. Every sixth has no request ID, so each of its
  * attempts is a separate call.
  */
-export function startLoad(scene: Scene, { every = 40, stopAt = Number.POSITIVE_INFINITY, ...options }: LoadOptions = {}) {
+export function startLoad(scene: Scene, { every = 40, extra = {}, stopAt = Number.POSITIVE_INFINITY, ...options }: LoadOptions = {}) {
   const { placers = isQuick ? 4 : 16, url = () => scene.core().url, campaignId = scene.campaignId } = options;
   const name = `load${++loads}`;
   let acknowledged = 0;
 
   async function place(n: number): Promise<void> {
     if (n < placers) await pause((every * n) / placers);
-    const body = callBody(`${name}-${n}`);
+    const body = callBody(`${name}-${n}`, extra);
     while (!crowd.isOver()) {
-      const { requestId: _, ...anonymous } = callBody('');
+      const { requestId: _, ...anonymous } = callBody('', extra);
       if ((await scene.place(n % 6 === 1 ? anonymous : body, { url: url(n), campaignId })).status === 202) break;
       await pause(200);
     }
@@ -407,22 +403,24 @@ export const takes: Behavior = (_, response) => {
 
 type Provider = Awaited<ReturnType<typeof startProvider>>;
 
-/** Starts a provider that counts whom it calls and how many times. */
-async function startProvider(behavior: Behavior) {
-  /** How many hand-offs were accepted, by contact ID. */
-  const handoffs = new Map<string, number>();
+/** Starts a provider that counts whom it calls and how many times. If it deduplicates, it calls once per hand-off ID. */
+async function startProvider(behavior: Behavior, deduplicates: boolean) {
+  /** The accepted hand-offs by contact ID. */
+  const handoffs = new Map<string, string[]>();
   let turn = 0;
   const { url, close } = await startReceiver(({ handoff: { handoffId, contactId } }, response) => {
     response.on('error', () => undefined);
     if (!provider.behavior(++turn, response)) return;
-    handoffs.set(contactId, (handoffs.get(contactId) ?? 0) + 1);
+    const earlier = handoffs.get(contactId) ?? [];
+    handoffs.set(contactId, deduplicates && earlier.includes(handoffId) ? earlier : [...earlier, handoffId]);
     provider.onTaken(handoffId);
   });
   const provider = {
     ...{ url, close, behavior },
     onTaken: (_handoffId: string): unknown => undefined,
     hasCalled: (contactId: string | null) => contactId !== null && handoffs.has(contactId),
-    calledTwice: () => [...handoffs.values()].filter((count) => count > 1).length,
+    called: () => handoffs.size,
+    calledTwice: () => [...handoffs.values()].filter(({ length }) => length > 1).length,
     handOffs: () => turn,
   };
   return provider;

@@ -1,15 +1,20 @@
+import type { ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { clockAhead } from '../support/core.ts';
-import { ask, untilServed } from '../support/http.ts';
-import { signIn } from '../support/tenants.ts';
+import { untilServed } from '../support/http.ts';
+import { createKey, openDirect, signIn } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
 import {
   type Attack,
   type Behavior,
+  callBody,
   describeAttacks,
-  freeze,
+  expectDialed,
   isQuick,
+  listCalls,
   openScene,
+  readPeakMemory,
   reportCompleted,
   startCrowd,
   startLoad,
@@ -17,7 +22,7 @@ import {
   waitForNone,
 } from './attack.ts';
 
-/** Accepts calls after a delay, so that hand-offs are always under way. */
+/** Accepts calls after a delay, so that there are always queued calls and hand-offs in progress. */
 const takesAfter =
   (ms: number): Behavior =>
   (turn, response) => {
@@ -36,32 +41,34 @@ const failsAndDrops: Behavior = (turn, response) => {
 const beyondLease = dialingLimits.lease.toMillis() + 3_000;
 
 /** Uses a provider that fails and drops responses, and kills the core again and again. Each call must end exactly once. */
-const killed: Attack['run'] = async (trial) => {
-  const clock = clockAhead();
-  const environment = { DIALER_CONCURRENCY: '50', ...clock.environment };
-  const scene = await openScene(trial, { environment, behavior: failsAndDrops });
-  scene.provider.onTaken = async (handoffId) => {
-    // So that some calls still wait for their outcome when the core is killed.
-    await pause(1_500);
-    while (!trial.cleanup.disposed && !(await reportCompleted(scene.core().url, handoffId))) await pause(200);
+const killed = (deduplicates: boolean): Attack['run'] =>
+  async function attack(trial) {
+    const clock = clockAhead();
+    const environment = { DIALER_CONCURRENCY: '50', ...clock.environment };
+    const scene = await openScene(trial, { environment, behavior: failsAndDrops, deduplicates });
+    scene.provider.onTaken = async (handoffId) => {
+      // Reports the outcome only after the core has repeated a hand-off whose response was lost: an earlier outcome would end the call
+      // first.
+      await pause(1_500);
+      while (!trial.cleanup.disposed && !(await reportCompleted(scene.core().url, handoffId))) await pause(200);
+    };
+    const count = isQuick ? 150 : 2_000;
+    const kills = isQuick ? 2 : 20;
+    const load = startLoad(scene, { every: 10, stopAt: count });
+    for (let kill = 1; kill <= kills; kill++) {
+      await load.more(Math.floor(count / (kills + 1)), 60_000);
+      await scene.stop('SIGKILL');
+      await scene.start();
+    }
+    await load.more(count, 60_000);
+    await load.stop();
+    // Calls that a killed core was handing off wait until their lease ends; calls whose hand-off failed wait for their next attempt.
+    clock.setAhead(beyondLease);
+    await pause(3_000);
+    await waitForNone(scene, ['queued', 'dialing'], isQuick ? 30_000 : 120_000);
+    const states = Map.groupBy(await scene.stopAndCompare(), ({ state }) => state);
+    trial.ledger.note(`${kills} kills: ${[...states].map(([state, calls]) => `${calls.length} ${state}`).join(', ')}`);
   };
-  const count = isQuick ? 150 : 2_000;
-  const kills = isQuick ? 2 : 20;
-  const load = startLoad(scene, { every: 10, stopAt: count });
-  for (let kill = 1; kill <= kills; kill++) {
-    await load.more(Math.floor(count / (kills + 1)), 60_000);
-    await scene.stop('SIGKILL');
-    await scene.start();
-  }
-  await load.more(count, 60_000);
-  await load.stop();
-  // Calls that a killed core was handing off wait until their lease ends; calls whose hand-off failed wait for their next attempt.
-  clock.setAhead(beyondLease);
-  await pause(3_000);
-  await waitForNone(scene, ['queued', 'dialing'], isQuick ? 30_000 : 120_000);
-  const states = Map.groupBy(await scene.stopAndCompare(), ({ state }) => state);
-  trial.ledger.note(`${kills} kills: ${[...states].map(([state, calls]) => `${calls.length} ${state}`).join(', ')}`);
-};
 
 /** A dialer is stopped for longer than its lease during hand-offs, and then continues. */
 const stopped: Attack['run'] = async (trial) => {
@@ -73,7 +80,18 @@ const stopped: Attack['run'] = async (trial) => {
   await load.more(count, 30_000);
   // No client waits for a response from the stopped process.
   await load.stop();
-  await freeze(scene, one);
+  const direct = await openDirect(scene.database);
+  // A process that is stopped during a SQLite transaction keeps the file locked, so it's stopped at another moment.
+  const isFree = () =>
+    direct.storage.database.write
+      .transaction(async () => true)
+      .catch(() => {
+        one.child.kill('SIGCONT');
+        return pause(7, false);
+      });
+  do one.child.kill('SIGSTOP');
+  while (!(await isFree()));
+  await direct.close();
   const other = await scene.start({ DIALER_CONCURRENCY: '10' });
   // The long version waits for the end of the lease in real time, so that the stopped process's timers are also due when it continues.
   if (isQuick) clock.setAhead(beyondLease);
@@ -105,74 +123,85 @@ const races: Attack['run'] = async (trial) => {
   await scene.stopAndCompare();
 };
 
-/**
- * Dialing is stopped and resumed again and again, while two cores dial, and are killed, or hang until the stop's response. No hand-off may
- * begin after it.
- */
-const stops: Attack['run'] = async (trial) => {
-  const rounds = isQuick ? 15 : 500;
-  const clock = clockAhead();
-  const scene = await openScene(trial, { behavior: takesAfter(10), environment: { DIALER_CONCURRENCY: '5', ...clock.environment } });
+/** One account floods the dialer. Another account's single calls must not wait for the flood to end. */
+const flood: Attack['run'] = async (trial) => {
+  const scene = await openScene(trial, { behavior: takesAfter(50) });
   const { ledger, provider, tenants } = scene;
-  const cores = [scene.core(), await scene.start()];
-  // A single user can't change that much in an hour.
-  const users = await Promise.all(['ada', 'tom', 'pat', 'tia'].map((name) => signIn(scene.core().url, `${name}@example.com`)));
-  const scopes = [
-    { scope: 'account', id: tenants.account.id },
-    { scope: 'campaign', id: tenants.campaign.id },
-  ];
-  let [late, kills, hangs, placed, slowest] = [0, 0, 0, 0, 0];
-  for (let round = 0; round < rounds; round++) {
-    const url = () => cores[Math.floor(Math.random() * 2)]?.url ?? '';
-    await Promise.all(Array.from({ length: 24 }, () => scene.place(`stop-${placed++}`, { url: url() })));
-    await pause(Math.random() * 40);
-    // Together, the kills must not set the clocks further ahead than cores accept.
-    const isKill = round % 70 === 12;
-    const hung = round % 35 === 30 ? cores[round % 2] : undefined;
-    const killed = Math.floor(Math.random() * 2);
-    const survivor = cores[1 - killed]?.url ?? '';
-    // Half of the kills come during the stop, which then waits for the calls that the killed core was handing off.
-    const killing = isKill ? pause(round % 140 === 12 ? 5 : 0).then(() => cores[killed]?.stop('SIGKILL')) : undefined;
-    if (isKill && round % 140 !== 12) {
-      await killing;
-      clock.setAhead(++kills * beyondLease);
-    } else if (isKill) kills++;
-    const cookie = users[round % users.length] ?? scene.cookie;
-    if (hung) await freeze(scene, hung);
-    const asked = isKill ? survivor : hung ? (cores[1 - (round % 2)]?.url ?? '') : url();
-    const askedAt = performance.now();
-    const stopped = await ask('POST', `${asked}/console/stops`, { cookie, body: scopes[(round >> 2) % 2] ?? {} });
-    const known = provider.handOffs();
-    slowest = Math.max(slowest, performance.now() - askedAt);
-    if (stopped.status !== 201) ledger.fail(`stopping got ${stopped.status}: ${stopped.text}`);
-    await killing;
-    hung?.child.kill('SIGCONT');
-    hangs += hung ? 1 : 0;
-    await pause(isQuick ? 150 : 60);
-    late += provider.handOffs() - known;
-    if (isKill) {
-      clock.setAhead(kills * beyondLease);
-      cores[killed] = await scene.start();
-      await pause(200);
-      late += provider.handOffs() - known;
-    }
-    const { id } = Object(stopped.json).stop ?? {};
-    const resumed = await ask('DELETE', `${url()}/console/stops/${id}`, { cookie });
-    if (resumed.status !== 204) ledger.fail(`resuming got ${resumed.status}`);
+  const { url } = scene.core();
+  const { keyValue: key } = await createKey(url, await signIn(url, 'oda@example.com'));
+  const flooding = startCrowd(trial, 64, (n) => scene.place(`flood-${n}`), isQuick ? 600 : 8_000);
+  await until(() => provider.called() >= 50, 20_000);
+  const waits: number[] = [];
+  for (let n = 0; n < (isQuick ? 5 : 20); n++) {
+    const reply = await scene.place(`single-${n}`, { key, campaignId: tenants.otherCampaign.id });
+    const placedAt = performance.now();
+    await expectDialed(scene, reply, 10_000, 'within 10 s beside the flood');
+    waits.push(performance.now() - placedAt);
   }
-  if (late > 0) ledger.fail(`${late} hand-offs began after a stop's response`);
-  clock.setAhead((kills + 1) * beyondLease);
-  await waitForNone(scene, ['queued'], isQuick ? 60_000 : 600_000);
-  const states = Map.groupBy(await scene.stopAndCompare(), ({ state }) => state);
-  ledger.note(
-    `${rounds} stops, ${kills} kills, ${hangs} hangs, ${provider.handOffs()} hand-offs, ${late} of them after a stop's response, the slowest response after ` +
-      `${Math.round(slowest)} ms; ${[...states].map(([state, calls]) => `${calls.length} ${state}`).join(', ')}`,
-  );
+  const queued = (await listCalls(scene.database)).filter(({ state }) => state === 'queued').length;
+  await flooding.ended();
+  ledger.note(`with ${queued} calls queued, single calls were handed off after ${Math.round(Math.max(...waits))} ms at most`);
+  await pause(500);
+  await scene.stopAndCompare();
+};
+
+/** Writes until the other side hangs up. */
+function writeEndlessly(response: ServerResponse): void {
+  while (!response.destroyed && response.write(Buffer.alloc(1 << 16, 'x')));
+}
+
+/** In MB. An idle core takes about 150. */
+const memoryBound = 512;
+
+const endWith = (text: string) => (response: ServerResponse) => response.socket?.end(text);
+const huge = (status: number) => (response: ServerResponse) => {
+  response.writeHead(status, { 'Content-Type': 'text/plain' }).on('drain', () => writeEndlessly(response));
+  writeEndlessly(response);
+};
+
+/** Bad ways for a provider to respond. Except after a 503 or 429, it may have made the call. */
+const misbehaviors: readonly ((response: ServerResponse) => unknown)[] = [
+  // Responds only after a minute, when the core has stopped waiting.
+  (response) => setTimeout(() => response.end(), 60_000).unref(),
+  huge(200),
+  huge(400),
+  endWith('garbage\r\n\r\n'),
+  endWith('HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!'),
+  endWith(`HTTP/1.1 202 Accepted\r\nX-Huge: ${'x'.repeat(1 << 18)}\r\n\r\n`),
+  endWith(`${'HTTP/1.1 103 Early Hints\r\nLink: </>\r\n\r\n'.repeat(50)}HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n`),
+  (response) => response.writeHead(302, { Location: '/' }).end(),
+  // Promises to keep the connection open, and then closes it immediately.
+  (response) => response.writeHead(202, { Connection: 'keep-alive' }).end(() => response.socket?.destroy()),
+  (response) => response.writeHead(503, { 'Retry-After': '1e9' }).end(),
+  (response) => response.writeHead(429, { 'Retry-After': '-1' }).end(),
+];
+
+const misbehaves: Behavior = (turn, response) => {
+  misbehaviors[turn % misbehaviors.length]?.(response);
+  return ![503, 429].includes(response.statusCode);
+};
+
+/** A provider that misbehaves: no one may be called twice, calls are placed in time, and memory stays bounded. */
+const hostile: Attack['run'] = async (trial) => {
+  const scene = await openScene(trial, { behavior: misbehaves, environment: { DIALER_CONCURRENCY: '100' } });
+  const { ledger, provider } = scene;
+  const load = startLoad(scene, { every: 200 });
+  await pause(isQuick ? 3_000 : 60_000);
+  await load.stop();
+  const max = readPeakMemory(scene.core());
+  if (max > memoryBound) ledger.fail(`the core used ${max} MB`);
+  provider.behavior = takes;
+  await expectDialed(scene, await scene.place(callBody('after-it-all')), 30_000, 'although the provider works again');
+  ledger.note(`${provider.handOffs()} hand-offs, ${max} MB at most`);
+  await scene.stopAndCompare();
 };
 
 describeAttacks(
-  { name: 'kills', title: 'repeated kills', quickOn: 'postgres', run: killed },
+  { name: 'kills', title: "repeated kills and a provider that doesn't deduplicate", quickOn: 'postgres', run: killed(false) },
+  { name: 'kills-deduplicated', title: 'repeated kills and a provider that deduplicates', quickOn: null, run: killed(true) },
   { name: 'races', title: 'cancels racing with two dialers', quickOn: 'postgres', run: races },
   { name: 'stopped', title: 'a dialer stopped for longer than its lease', quickOn: 'postgres', run: stopped },
-  { name: 'stops', title: 'dialing stopped and resumed on two cores that are killed', quickOn: 'postgres', run: stops },
+  // Tests of storage and of the dialer cover these rules.
+  { name: 'flood', title: 'one account flooding the queue that others use', quickOn: null, run: flood },
+  { name: 'hostile', title: 'a hostile provider', quickOn: null, run: hostile },
 );

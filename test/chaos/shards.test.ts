@@ -1,46 +1,175 @@
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { shardNumber } from '../../core/storage/engine/call-lanes.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+import { shardNumber, shardSchema } from '../../core/storage/engine/call-lanes.ts';
 import { own } from '../../scripts/support/postgres.ts';
 import { freshDirectory, postgresTools } from '../support/databases.ts';
-import { createCampaignIn, missingCitus, type PostgresNode, readPage, startCluster } from '../support/postgres-node.ts';
+import { ask } from '../support/http.ts';
+import {
+  createCampaignIn,
+  formatUrl,
+  missingCitus,
+  moveShard,
+  type PostgresNode,
+  readPage,
+  startCluster,
+} from '../support/postgres-node.ts';
+import { startFront } from '../support/proxies.ts';
 import { skip } from '../support/suites.ts';
 import { createKey, openDirect } from '../support/tenants.ts';
-import { describeAttacks, listCalls, openScene, type Scene, startCrowd, startLoad, type Trial } from './attack.ts';
+import { type Attack, callBody, describeAttacks, listCalls, openScene, type Scene, startCrowd, startLoad, type Trial } from './attack.ts';
 
 const shards = 8;
+const rounds = [...Array(6).keys()];
 
-/** Creates a campaign whose calls aren't on the node of the scene's campaign: Citus puts every second shard on each node. */
-async function createCampaignElsewhere({ database, tenants, campaignId }: Scene): Promise<string> {
-  await using direct = await openDirect(database);
-  const own = shardNumber(campaignId, shards);
-  return (await createCampaignIn(direct.ports, tenants.account.id, shards, (shard) => (shard - own) % 2 !== 0)).id;
-}
-
-/** Creates and revokes keys, as many as one user may within an hour. */
-function startRevoking(scene: Scene) {
-  const revokeOne = async () => {
-    const { id, keyValue } = await createKey(scene.core().url, scene.cookie);
-    await scene.revoke(id, keyValue);
-  };
-  return startCrowd(scene.trial, 1, revokeOne, 30);
-}
-
-/** All nodes are restored to a common point, with the commands in core/docs/scaling.md. */
-async function restored(trial: Trial): Promise<void> {
-  const [line = ''] = readPage('ini', '### Back up').filter((each) => each.startsWith('archive_command'));
+/**
+ * Opens a database on a coordinator and two nodes with shards, two cores that are connected to different nodes, and a campaign on each node
+ * with shards.
+ */
+async function openShards(trial: Trial, settings: readonly string[] = []) {
   const missing = missingCitus();
   if (missing) skip(trial.context, missing);
-  const cluster = await startCluster(['fsync=off', 'archive_mode=on', line.replaceAll('/archive/', '../archive/')]);
+  const cluster = await startCluster(['fsync=off', ...settings]);
   trial.cleanup.defer(() => cluster.stop());
   const database = await cluster.createWithShards(shards);
   const name = database.slice(database.lastIndexOf('/') + 1);
+  const [coordinator, first, second] = cluster.nodes;
   const scene = await openScene(trial, { database });
-  const { ledger } = scene;
-  const loads = [scene.campaignId, await createCampaignElsewhere(scene)].map((campaignId) => startLoad(scene, { campaignId, placers: 6 }));
+  const startElsewhere = () => scene.start({ DATABASE_URL: formatUrl([coordinator, second, first], name) });
+  const cores = [scene.core(), await startElsewhere()];
+  const schemaOf = (campaignId: string) => shardSchema(shardNumber(campaignId, shards));
+  const ownPort = `SELECT nodeport FROM citus_shards WHERE table_name::text = '${schemaOf(scene.campaignId)}.calls'`;
+  const elsewhere = await coordinator.query<{ name: string }>(
+    name,
+    `SELECT table_name::text AS name FROM citus_shards WHERE nodeport <> (${ownPort})`,
+  );
+  const isElsewhere = (shard: number) => elsewhere.some((table) => table.name === `${shardSchema(shard)}.calls`);
+  await using direct = await openDirect(database);
+  const other = await createCampaignIn(direct.ports, scene.tenants.account.id, shards, isElsewhere);
+  const campaigns = [scene.campaignId, other.id] as const;
+  const url = (n: number) => cores[n % cores.length]?.url ?? '';
+  const loads = campaigns.map((campaignId) => startLoad(scene, { campaignId, url, placers: 6 }));
+  const revoking = startRevoking(scene, url, campaigns);
   const more = (count: number) => Promise.all(loads.map((load) => load.more(count, 30_000)));
-  const revoking = startRevoking(scene);
+  const stopLoad = async () => {
+    await Promise.all(loads.map((load) => load.stop()));
+    scene.ledger.note(`${await revoking.stop()} keys were revoked`);
+  };
+  return {
+    ...{ ...scene, cluster, coordinator, first, second, name, cores, campaigns, schemaOf, startElsewhere, more, stopLoad },
+    /** Attacks the nodes once for each item, after this many more calls. Afterwards, each campaign must get calls, from each core. */
+    async attack<Item>(items: readonly Item[], calls: number, when: string, attack: (item: Item) => Promise<void>): Promise<void> {
+      for (const item of items) {
+        await more(calls);
+        await attack(item);
+        for (const campaignId of campaigns) {
+          const body = callBody(`works-${campaignId}-${performance.now()}`);
+          for (const { url } of cores) {
+            const works = async () => (await scene.place(body, { url, campaignId })).status === 202;
+            await scene.ledger.expect(works, 30_000, `no call can be placed ${when}`);
+          }
+        }
+      }
+      await stopLoad();
+      await scene.stopAndCompare();
+    },
+  };
+}
+
+/**
+ * Creates and uses keys, and revokes each one, retrying until a core acknowledges it. Then tries the key again on different cores, for
+ * campaigns on all nodes.
+ */
+function startRevoking(scene: Scene, url: (n: number) => string, campaigns: readonly string[]) {
+  const crowd = startCrowd(scene.trial, 2, async (n) => {
+    const created = await createKey(url(n), scene.cookie).catch(() => null);
+    if (!created) return void (await pause(200));
+    const { id, keyValue: key } = created;
+    const use = (when: string) =>
+      Promise.all(campaigns.map((campaignId, c) => scene.place(`${when}-${n}-${c}`, { key, campaignId, url: url(n + c) })));
+    await use('before');
+    const isRevoked = async () => {
+      const answer = await ask('DELETE', `${url(n)}/console/api-keys/${id}`, { cookie: scene.cookie }).catch(() => null);
+      if (answer && ![204, 404, 503].includes(answer.status)) scene.ledger.fail(`revoking a key got ${answer.status}`);
+      return answer?.status === 204 || answer?.status === 404;
+    };
+    while (!(await isRevoked())) {
+      if (crowd.isOver()) return;
+      await pause(50);
+    }
+    scene.ledger.revoked.add(key);
+    await use('after');
+    await use('after');
+  });
+  return crowd;
+}
+
+const stopped: Attack['run'] = async (trial) => {
+  const scene = await openShards(trial);
+  await scene.attack(scene.cluster.nodes, 300, 'after a node was stopped', async (node) => {
+    await node.stop();
+    await pause(3_000);
+    await node.start();
+  });
+};
+
+const frozen: Attack['run'] = async (trial) => {
+  const scene = await openShards(trial);
+  await scene.attack(scene.cluster.nodes, 300, 'after a node was frozen', async (node) => {
+    node.signal('SIGSTOP');
+    await pause(8_000);
+    node.signal('SIGCONT');
+  });
+};
+
+/** A node isn't told to commit what it has prepared. In every second round, the node that should tell it crashes as well. */
+const inDoubt: Attack['run'] = async (trial) => {
+  const scene = await openShards(trial);
+  const { coordinator, second } = scene;
+  const gate = await startFront(second.url(''));
+  trial.cleanup.defer(() => gate.close());
+  const update = `SELECT citus_update_node(nodeid, '127.0.0.1', ${gate.port}) FROM pg_dist_node WHERE nodeport = ${second.port}`;
+  await coordinator.query(scene.name, update);
+  let lost = 0;
+  await scene.attack(rounds, 50, 'after a commit was in doubt', async (round) => {
+    const isHeld = await Promise.race([gate.hold('COMMIT PREPARED').then(() => true), pause(10_000, false)]);
+    if (isHeld) lost++;
+    if (round % 2 === 1) {
+      await coordinator.stop();
+      gate.release();
+      await pause(2_000);
+      await coordinator.start();
+    } else await pause(4_000);
+    gate.release();
+  });
+  scene.ledger.note(`${lost} times, a node wasn't told to commit`);
+  if (lost === 0) scene.ledger.fail('no commit was in doubt');
+};
+
+const moved: Attack['run'] = async (trial) => {
+  const scene = await openShards(trial);
+  const { coordinator, first, second, name, cores, campaigns, schemaOf } = scene;
+  await scene.attack(rounds, 100, 'after a shard was moved', async (round) => {
+    const schema = schemaOf(campaigns[round % 2 ? 0 : 1]);
+    const where = `SELECT nodeport AS port FROM citus_shards WHERE table_name::text = '${schema}.calls'`;
+    const [shard] = await coordinator.query<{ port: number }>(name, where);
+    const { port } = shard?.port === first.port ? second : first;
+    const moving = moveShard(coordinator, name, schema, port);
+    if (round % 2 === 1) {
+      await pause(300);
+      await cores[1]?.stop('SIGKILL');
+      cores[1] = await scene.startElsewhere();
+    }
+    await moving;
+  });
+};
+
+/** All nodes are restored to a common point, with the commands in core/docs/scaling.md. */
+const restored: Attack['run'] = async (trial) => {
+  const [line = ''] = readPage('ini', '### Back up').filter((each) => each.startsWith('archive_command'));
+  const scene = await openShards(trial, ['archive_mode=on', line.replaceAll('/archive/', '../archive/')]);
+  const { cluster, coordinator, name, ledger } = scene;
   const [backup = ''] = readPage('sh', '### Back up');
   const [point = ''] = readPage('sql', '### Back up');
   const backups: { node: PostgresNode; archive: string; files: string }[] = [];
@@ -48,17 +177,16 @@ async function restored(trial: Trial): Promise<void> {
     const [archive, files] = [join(dirname(node.data), 'archive/'), join(freshDirectory(), 'data')];
     mkdirSync(archive);
     own(archive);
-    await more(50);
+    await scene.more(50);
     const [, ...options] = backup.replace('node2', '127.0.0.1').replace('/backup/node2', files).split(' ');
     execFileSync(join(postgresTools() ?? '', 'pg_basebackup'), [...options, '--port', String(node.port), '--username', 'postgres']);
     backups.push({ node, archive, files });
   }
-  await more(300);
+  await scene.more(300);
   const before = { placed: new Map(ledger.placed), cancelled: new Map(ledger.cancelled) };
-  await cluster.nodes[0].query(name, point);
-  await more(300);
-  await Promise.all(loads.map((load) => load.stop()));
-  ledger.note(`${await revoking.stop()} keys were revoked`);
+  await coordinator.query(name, point);
+  await scene.more(300);
+  await scene.stopLoad();
   for (const { node } of backups) {
     const [{ file } = { file: '' }] = await node.query<{ file: string }>(name, 'SELECT pg_walfile_name(pg_current_wal_lsn()) AS file');
     await node.query(name, 'SELECT pg_switch_wal()');
@@ -88,13 +216,14 @@ async function restored(trial: Trial): Promise<void> {
   await scene.start({ DIALER: 'off' });
   await scene.mustPlace('after-restoring');
   await scene.stop('SIGTERM');
-}
+};
 
-// What happens when nodes fail or shards move is tested in test/process/shards/failing-nodes.ts, and by the walk.
-describeAttacks({
-  name: 'shards-restored',
-  title: 'all nodes of a database with shards restored to a common point',
-  databases: ['postgres'],
-  quickOn: null,
-  run: restored,
-});
+const rows: readonly Pick<Attack, 'name' | 'title' | 'run'>[] = [
+  { name: 'shards-stopped', title: 'the nodes of a database with shards stopped one at a time', run: stopped },
+  { name: 'shards-frozen', title: 'the nodes of a database with shards frozen one at a time', run: frozen },
+  { name: 'shards-in-doubt', title: 'commits left in doubt between nodes', run: inDoubt },
+  { name: 'shards-moved', title: 'shards moved to other nodes, and cores killed during that', run: moved },
+  { name: 'shards-restored', title: 'all nodes of a database with shards restored to a common point', run: restored },
+];
+// `npm test` has short versions in test/process/shards.test.ts.
+describeAttacks(...rows.map((row): Attack => ({ ...row, databases: ['postgres'], quickOn: null })));

@@ -19,9 +19,18 @@ import { until } from './until.ts';
 /** A PostgreSQL server that only one test uses, so that it can be broken. */
 export type PostgresNode = Awaited<ReturnType<typeof nodeAt>>;
 
-/** Creates a server, which isn't started yet. @param settings in the form of `postgresql.conf` */
-export async function createNode(programs: Programs, settings: readonly string[] = []): Promise<PostgresNode> {
-  const data = await createFiles(programs, freshDirectory(), 'unused', ['--auth=trust']);
+type Options = { settings?: readonly string[]; flags?: readonly string[]; directory?: string | undefined };
+
+/**
+ * Creates a server, which isn't started yet.
+ *
+ * @param options `settings` in the form of `postgresql.conf`, `flags` for initdb, and the directory for the server's files
+ */
+export async function createNode(
+  programs: Programs,
+  { settings = [], flags = [], directory = freshDirectory() }: Options = {},
+): Promise<PostgresNode> {
+  const data = await createFiles(programs, directory, 'unused', ['--auth=trust', ...flags]);
   // The settings are in a file instead of on the command line, so that a test can change them.
   appendFileSync(join(data, 'postgresql.conf'), settings.map((line) => `${line}\n`).join(''));
   return nodeAt(programs, data);
@@ -121,7 +130,7 @@ export function missingCitus(): string | undefined {
 
 async function startNode(bin: string, more: readonly string[]): Promise<PostgresNode> {
   const programs = { initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres') };
-  const node = await createNode(programs, [...settings, ...more]);
+  const node = await createNode(programs, { settings: [...settings, ...more] });
   await node.start();
   return node;
 }
