@@ -157,8 +157,8 @@ function race(locked: Lock): Run {
   };
 }
 
-/** Requests whose result is certain. A client that hangs up may still place a call. */
-const anyClear = anyRequest(commandNames.filter((name) => name !== 'hangUp'));
+/** Requests whose result is certain. A client that hangs up may still place a call, and a used code may or may not be refused. */
+const anyClear = anyRequest(commandNames.filter((name) => name !== 'hangUp' && name !== 'changeFactor'));
 /**
  * Commands that change whether a call may be placed. If one of them runs while a request to place a call is in progress, the checks that
  * this request has already passed are outdated.
@@ -364,6 +364,14 @@ const steps = [
     await answerSilent(walk, world);
     // A core also does its hourly work when it starts.
     await world.restart(world.pick(core));
+    await dial(walk, world, true);
+  }),
+  command(1, async (walk, world) => {
+    walk.done.push('a backup is restored on SQLite');
+    await answerSilent(walk, world);
+    if (!(await world.restore())) return;
+    // A restore ends all sessions, because someone may have stolen them with the backup.
+    for (const id of walk.model.users.keys()) walk.model.signOut(id);
     await dial(walk, world, true);
   }),
   command(10, async ({ model, done }, world, { target, option, coin }) => {

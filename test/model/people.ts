@@ -1,15 +1,18 @@
 /**
- * Models who exists and who can do what: partners with their accounts and campaigns, users with their sessions, and keys. The model of calls (model.ts) extends this one. All times are in milliseconds.
+ * Models who exists and who can do what: partners with their accounts and campaigns, users with their sessions and second factors, and
+ * keys. The model of calls (model.ts) extends this one. All times are in milliseconds.
  */
 import type { UserType } from '#contract/console/common.ts';
 import type { ProblemCode } from '#contract/problems.ts';
 import type { ContactLimits, Pace } from '#contract/protection/dialing.ts';
 import type { NumberRules } from '#contract/protection/numbers.ts';
 import type { Answer } from '../support/http.ts';
-import { day, type Expected, minute, refuse, Table } from './basics.ts';
+import { day, type Expected, minute, refuse, second, Table } from './basics.ts';
 
 /** How far the clocks of the cores may differ. */
 export const skew = 5 * minute;
+/** How often an authenticator app shows a new code. */
+const codeEvery = 30 * second;
 /** How long a session lasts without requests, and at most. A request counts as use if the previous one was more than a minute earlier. */
 const session = { idle: day, absolute: 7 * day, touch: minute };
 
@@ -49,6 +52,8 @@ export type User = Readonly<{
   home: Id | null;
   isDisabled: boolean;
   session: Readonly<{ startedAt: number; seenAt: number }> | null;
+  /** The time step of the last code from the user's app that was used; null for a user without a second factor. */
+  lastCode: number | null;
 }>;
 /** A user, signed in or not, and the account or partner that a staff user has selected, if any. */
 export type Viewer = { user: Id; tenancy: Node | null };
@@ -90,8 +95,9 @@ export abstract class People {
     return isIn(startedAt, session.absolute) && isIn(seenAt, session.idle);
   }
 
-  signIn(user: Id): void {
-    this.users.change(user, { session: { startedAt: this.now, seenAt: this.now } });
+  /** @param code the time step of a code, if the user has a second factor */
+  signIn(user: Id, code: number | null): void {
+    this.users.change(user, { session: { startedAt: this.now, seenAt: this.now }, lastCode: code });
   }
 
   /** Every request in a session counts as use. */
@@ -102,6 +108,18 @@ export abstract class People {
 
   signOut(user: Id): undefined {
     this.users.change(user, { session: null });
+  }
+
+  /** Returns the time step of the next code that the user can enter; null if it's too early, because each code works once. */
+  findNextCode(user: Id): number | null {
+    const current = Math.floor(this.now / codeEvery);
+    const next = Math.max(current, (this.users.require(user).lastCode ?? 0) + 1);
+    return next > current + 1 ? null : next;
+  }
+
+  /** The walk sends no code with requests that need one from a user who has a second factor. */
+  #confirm({ user }: Viewer): void {
+    if (this.users.require(user).lastCode !== null) refuse('forbidden');
   }
 
   // Who sees what
@@ -202,7 +220,7 @@ export abstract class People {
   // Users
 
   addUser(user: Pick<User, 'id' | 'email' | 'type' | 'home'>): void {
-    this.users.set(user.id, { ...user, isDisabled: false, session: null });
+    this.users.set(user.id, { ...user, isDisabled: false, session: null, lastCode: null });
   }
 
   /** No one can disable, move or delete themselves. */
@@ -214,12 +232,14 @@ export abstract class People {
   }
 
   disableUser(viewer: Viewer, id: Id, isDisabled: boolean): undefined {
+    if (!isDisabled) this.#confirm(viewer);
     const { session } = this.#requireUser(viewer, id);
     this.users.change(id, { isDisabled, session: isDisabled ? null : session });
   }
 
   /** Only users who act for a partner, not for a single account, can move its users. @param account null for all accounts */
   moveUser(viewer: Viewer, id: Id, account: Id | null): undefined {
+    this.#confirm(viewer);
     const { type, home, session } = this.#requireUser(viewer, id);
     const [scope, to] = [this.findScope(viewer), account ?? this.partnerOf(home)];
     const isPossible = this.isPartner(scope) && this.isWithin(to, scope) && (account !== null || type !== 'account');

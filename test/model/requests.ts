@@ -70,9 +70,10 @@ export async function enter(model: Model, world: World, { user: id }: Viewer, co
   const user = model.users.get(id);
   if (!user) return false;
   if (!model.isSignedIn(id)) {
-    if (user.isDisabled) return false;
-    await world.signIn(core, user);
-    model.signIn(id);
+    const code = user.lastCode === null ? null : model.findNextCode(id);
+    if (user.isDisabled || (user.lastCode !== null && code === null)) return false;
+    await world.signIn(core, user, code);
+    model.signIn(id, code);
   }
   model.use(id);
   return true;
@@ -406,6 +407,24 @@ const commands = {
     };
   }),
   signOut: byUser(1, () => ({ route: ['DELETE', '/console/session'], expect: (copy, by) => copy.signOut(by.user) })),
+  changeFactor: weighted(1, async ({ viewer, core }, model, world) => {
+    const by = pickViewer(model, viewer);
+    const { email, lastCode } = model.users.require(by.user);
+    const code = (await enter(model, world, by, core)) ? model.findNextCode(by.user) : null;
+    if (code === null) throw new Nothing();
+    const removes = lastCode !== null;
+    return {
+      text: `${email} ${removes ? 'removes' : 'sets up'} a second factor`,
+      send: () =>
+        removes
+          ? world.as(by, core, 'DELETE', '/console/second-factor', { code: world.codeAt(by.user, code) })
+          : world.enroll(by, core, code),
+      expect(copy) {
+        copy.users.change(by.user, { lastCode: removes ? null : code });
+        return { status: removes ? 204 : 200 };
+      },
+    };
+  }),
   disableUser: aboutUser(1, ({ id }, { coin: disabled }) => ({
     route: ['PATCH', `/console/users/${id}`, { disabled }],
     expect: (copy, by) => copy.disableUser(by, id, disabled),

@@ -1,7 +1,9 @@
+import { join } from 'node:path';
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { sign } from '#contract/calls/signature.ts';
 import type { UserType } from '#contract/console/common.ts';
+import { restoreSqlite } from '../../core/admin/database/restore-sqlite.ts';
 import { departures, settling } from '../../core/dialer/loop.ts';
 import { timeouts } from '../../core/dialer/webhook.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
@@ -13,11 +15,19 @@ import type { Lane } from '../../core/storage/engine/database.ts';
 import { afterEachFile } from '../support/clean-up.ts';
 import { type FakeClock, fakeClock, testRandomness } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import type { DatabaseKind } from '../support/databases.ts';
-import { type Answer, type Ask, ask } from '../support/http.ts';
+import { type DatabaseKind, freshDirectory } from '../support/databases.ts';
+import { type Answer, type Ask, ask, readCookies, textAt, untilServed } from '../support/http.ts';
 import { type Cluster, startCluster } from '../support/postgres-node.ts';
 import { signingSecret } from '../support/provider.ts';
-import { createTenants, type DirectAccess, databaseWithTenants, openDirect, password, signIn } from '../support/tenants.ts';
+import {
+  type Authenticator,
+  authenticator,
+  createTenants,
+  type DirectAccess,
+  databaseWithTenants,
+  openDirect,
+  password,
+} from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 import { day } from './basics.ts';
 import { type Cut, nextChange, realTimers, Switch, sweepEvery, switches, walkTimers } from './faults.ts';
@@ -78,8 +88,9 @@ export class World {
   readonly provider: Awaited<ReturnType<typeof startProvider>>;
   readonly #kind: WalkKind;
   readonly #database: string;
-  readonly #direct: DirectAccess;
+  #direct: DirectAccess;
   readonly #cookies = new Map<Id, string>();
+  readonly #apps = new Map<Id, Authenticator>();
   #outcomes = 0;
   #newUsers = 0;
 
@@ -129,6 +140,23 @@ export class World {
     await this.start();
   }
 
+  /**
+   * Replaces a SQLite database with a backup of itself, as an administrator does. @returns false on PostgreSQL, where it does nothing, so
+   * that a walk doesn't need PostgreSQL's tools
+   */
+  async restore(): Promise<boolean> {
+    if (this.#kind !== 'sqlite') return false;
+    const backup = join(freshDirectory(), 'backup');
+    await this.#storage.query('VACUUM INTO ?', [backup]);
+    for (const core of [...this.cores]) await this.#end(core);
+    await this.#direct.close();
+    await restoreSqlite(this.#database.slice('sqlite:'.length), backup, new Date());
+    this.#direct = await openDirect(this.#database, this.clock);
+    await this.start();
+    await this.start();
+    return true;
+  }
+
   pick(which: number): Core {
     const core = this.cores[which % this.cores.length];
     if (!core) throw new Error('No core is running.');
@@ -166,8 +194,31 @@ export class World {
     return ask(method, this.pick(core).url + path, asked);
   }
 
-  async signIn(core: number, { id, email }: User): Promise<void> {
-    this.#cookies.set(id, await signIn(this.pick(core).url, email));
+  /** @param code the time step of the code to enter after the password; null for none */
+  async signIn(core: number, { id, email, lastCode }: User, code: number | null): Promise<void> {
+    let answer = await untilServed(() => this.request(core, 'POST', '/console/session', { body: { email, password } }));
+    const cookie = readCookies(answer);
+    // Sometimes tries a used code first, which must be refused.
+    for (const step of code === null ? [] : code % 3 === 0 ? [lastCode ?? 0, code] : [code]) {
+      answer = await this.request(core, 'POST', '/console/session/second-factor', { cookie, body: { code: this.codeAt(id, step) } });
+      if (step !== code && answer.status !== 401) throw new Error(`A used code of ${email} should be refused, but got ${answer.status}.`);
+    }
+    if (answer.status !== 201) throw new Error(`${email} should be able to sign in, but got ${answer.status}.`);
+    this.#cookies.set(id, readCookies(answer));
+  }
+
+  async enroll(viewer: Viewer, core: number, code: number): Promise<Answer> {
+    const begun = await this.as(viewer, core, 'POST', '/console/second-factor', { currentPassword: password });
+    this.#apps.set(
+      viewer.user,
+      authenticator(textAt(begun, 'secret'), () => 0),
+    );
+    return this.as(viewer, core, 'POST', '/console/second-factor/confirmation', { code: this.codeAt(viewer.user, code) });
+  }
+
+  /** @param step the number of the time step in which the user's app shows the code */
+  codeAt(user: Id, step: number): string | undefined {
+    return this.#apps.get(user)?.code(step);
   }
 
   as({ user, tenancy }: Viewer, core: number, method: string, path: string, body?: object): Promise<Answer> {
