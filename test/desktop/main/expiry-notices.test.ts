@@ -1,27 +1,17 @@
 import { expect } from 'chai';
-import { apiKeySchema } from '#contract/console/api-keys.ts';
 import { notifyOfExpiry } from '../../../desktop/main/expiry-notices.ts';
 import { SettingsFile } from '../../../desktop/main/settings.ts';
 import { freshDirectory } from '../../support/databases.ts';
+import { keyView } from '../../support/key-view.ts';
 
 const now = Date.parse('2026-11-21T12:00:00.000Z');
 const day = 86_400_000;
 
 describe('the notification before keys expire', () => {
-  const toKey = (name: string, daysLeft: number | null) =>
-    apiKeySchema.parse({
-      ...{
-        id: `id-${name}`,
-        name,
-        createdAt: '2026-01-01T00:00:00.000Z',
-        lastUsedAt: null,
-        expiryTimeZone: 'UTC',
-        timeZone: 'UTC',
-        expired: false,
-      },
-      ...{ addresses: null, callsPerDay: null, limitsVersion: '0' },
-      expiresAt: daysLeft === null ? null : new Date(now + daysLeft * day).toISOString(),
-    });
+  const toKey = (name: string, daysLeft: number | null) => {
+    const expiresAt = daysLeft === null ? null : new Date(now + daysLeft * day).toISOString();
+    return keyView({ id: `id-${name}`, name, expiresAt, expiryTimeZone: 'UTC' });
+  };
   const shown: { title: string; body: string }[] = [];
   let settings: SettingsFile;
   const check = (at: number, ...apiKeys: ReturnType<typeof toKey>[]) => {

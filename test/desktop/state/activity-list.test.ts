@@ -13,18 +13,16 @@ const event = (id: string, changes: Partial<ActivityView['events'][number]> = {}
 });
 const ids = (events: readonly { id: string }[]) => events.map(({ id }) => id);
 
-describe("an event's origin", () => {
-  it("is an address, or the server together with the operator's login name", () => {
+describe('the activity', () => {
+  it("names an event's origin: an address, or the server together with the operator's login name", () => {
     expect(['192.0.2.1', 'local', 'local:ada (as callkey)'].map(addressLabel)).to.deep.equal([
       '192.0.2.1',
       'the server itself',
       'the server itself (ada (as callkey))',
     ]);
   });
-});
 
-describe("an event's actor", () => {
-  it('is the operator if no user is recorded, but unknown if a request was refused', () => {
+  it('names the operator if no user is recorded, but no one if a request was refused', () => {
     const actions = ['user.added', 'api-key.refused', 'session.refused-unknown', 'session.refused-unverified'];
     expect(actions.map((action) => actorName(event('e', { actor: null, action }), 'me'))).to.deep.equal([
       'The operator',
@@ -33,10 +31,8 @@ describe("an event's actor", () => {
       'Someone',
     ]);
   });
-});
 
-describe('the users in the activity filter', () => {
-  it('are distinguished by their email address if they share a name', () => {
+  it('distinguishes users who share a name by their email address, in the filter', () => {
     const actors = [
       { id: 'me', name: 'Sam', email: 'sam@example.com' },
       { id: 'a', name: 'Sam', email: 'sam.a@example.com' },
@@ -45,10 +41,8 @@ describe('the users in the activity filter', () => {
     ];
     expect(labelActors(actors, 'me').map(([, label]) => label)).to.deep.equal(['You', 'Sam (sam.a@example.com)', 'Bo', 'Sam']);
   });
-});
 
-describe("an export's subject", () => {
-  it('is a count of what was saved, if that was recorded', () => {
+  it('counts what was saved in an export, if that was recorded', () => {
     const names = ['api-keys (116 rows)', 'users (1 rows)', 'calls', 'calls (from 2026-11-08 to 2026-11-08)'];
     expect(names.map((name) => describeSubject('list.exported', name))).to.deep.equal([
       '116 API keys',

@@ -27,10 +27,8 @@ describe('a typed day', () => {
       expect(parseDay(typed)).to.equal(day);
     });
   }
-});
 
-describe('a typed day without a year', () => {
-  it('is the next one if it can’t be in the past', () => {
+  it('is the next one if it has no year and can’t be in the past', () => {
     const [year] = today().split('-').map(Number);
     expect(['1 Jan', '31.12.'].map((typed) => parseDay(typed, `${year}-01-02`))).to.deep.equal([
       `${Number(year) + 1}-01-01`,

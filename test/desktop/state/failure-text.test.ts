@@ -22,10 +22,8 @@ describe("a failure's text", () => {
       expect(describeFailure(refused({ retryAfterSeconds: seconds }))).to.equal(text);
     });
   }
-});
 
-describe('the wait in an error message', () => {
-  it("isn't added if the core's message already contains it", () => {
+  it("doesn't repeat a wait that the core's message contains", () => {
     const detail = 'Too many attempts. Try again in 15 minutes.';
     expect(describeFailure(refused({ code: 'too-many-requests', detail, retryAfterSeconds: 900 }))).to.equal(detail);
   });

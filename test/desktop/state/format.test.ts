@@ -12,6 +12,8 @@ import {
   readDecimal,
   readWhole,
   shorten,
+  sortAfterPress,
+  sorted,
   toCsv,
 } from '../../../desktop/renderer/state/format.ts';
 
@@ -49,12 +51,8 @@ describe('a relative time', () => {
       expect(formatRelative(now.plus({ seconds }), now)).to.equal(text);
     });
   }
-});
 
-describe('a past time', () => {
-  const now = DateTime.fromISO('2026-11-21T12:00:00Z');
-
-  it('is never announced, even if the clock is behind', () => {
+  it('is never in the future for a past time, even if the clock is behind', () => {
     const texts = [-60, 0, 30, 59].map((seconds) => formatPast(now.plus({ seconds }), now));
     expect(texts).to.deep.equal(['1 minute ago', 'just now', 'just now', 'just now']);
   });
@@ -110,5 +108,24 @@ describe('a text that a message repeats', () => {
   it('is cut after 40 characters', () => {
     expect(shorten('x'.repeat(40))).to.equal('x'.repeat(40));
     expect(shorten('📞'.repeat(41))).to.equal(`${'📞'.repeat(39)}…`);
+  });
+});
+
+describe('a sorted column', () => {
+  const rows = ['Key 10', 'key 2', null, 'Äpfel', 'Key 2'];
+
+  it('sorts text in natural order, and keeps equal rows in order', () => {
+    expect(sorted(rows, (row) => row, false)).to.deep.equal(['Äpfel', 'key 2', 'Key 2', 'Key 10', null]);
+  });
+
+  it('puts missing values last in either direction', () => {
+    expect(sorted([2, null, 1], (row) => row, true)).to.deep.equal([2, 1, null]);
+    expect(sorted([2, null, 1], (row) => row, false)).to.deep.equal([1, 2, null]);
+  });
+
+  it('starts in its default direction on the first click, and reverses on the second', () => {
+    const first = sortAfterPress({ column: 'name', isDescending: false }, 'created', true);
+    expect(first).to.deep.equal({ column: 'created', isDescending: true });
+    expect(sortAfterPress(first, 'created', true)).to.deep.equal({ column: 'created', isDescending: false });
   });
 });

@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import type { ApiKeyView } from '#contract/console/api-keys.ts';
 import {
   addressesProblem,
   callsPerDayProblem,
@@ -8,20 +7,9 @@ import {
   summarizeLimits,
   toDraft,
 } from '../../../desktop/renderer/state/api-keys.ts';
+import { keyView } from '../../support/key-view.ts';
 
-const key: ApiKeyView = {
-  id: 'k',
-  name: 'Key',
-  createdAt: '2026-11-01T00:00:00.000Z',
-  lastUsedAt: null,
-  expiresAt: null,
-  expiryTimeZone: null,
-  timeZone: 'UTC',
-  expired: false,
-  addresses: ['10.0.0.0/8', '192.0.2.7/32'],
-  callsPerDay: 100,
-  limitsVersion: 'v1',
-};
+const key = keyView({ addresses: ['10.0.0.0/8', '192.0.2.7/32'], callsPerDay: 100, limitsVersion: 'v1' });
 
 describe("the form for a key's limits", () => {
   it('sends only what was changed, with the version that it was based on', () => {

@@ -12,22 +12,9 @@ import {
   listOwners,
   paginate,
 } from '../../../desktop/renderer/state/api-keys.ts';
+import { keyView as key } from '../../support/key-view.ts';
 
 const now = DateTime.fromISO('2026-11-21T12:00:00Z');
-const key = (changes: Partial<ApiKeyView> = {}): ApiKeyView => ({
-  id: 'k',
-  name: 'Key',
-  createdAt: '2026-11-01T00:00:00.000Z',
-  lastUsedAt: null,
-  expiresAt: null,
-  expiryTimeZone: null,
-  timeZone: 'UTC',
-  expired: false,
-  addresses: null,
-  callsPerDay: null,
-  limitsVersion: null,
-  ...changes,
-});
 const names = (keys: readonly ApiKeyView[]) => keys.map(({ name }) => name);
 
 describe('the search in the key list', () => {
@@ -129,31 +116,19 @@ describe('a listed key', () => {
 });
 
 describe('a page of a list', () => {
-  const all = Array.from({ length: 25 }, (_, index) => index + 1);
-
-  it('counts rows from one', () => {
-    const { items, ...page } = paginate(all, 1, 10);
-    expect(page).to.deep.equal({ index: 1, count: 3, first: 11, last: 20 });
-    expect(items).to.deep.equal([11, 12, 13, 14, 15, 16, 17, 18, 19, 20]);
-  });
-
-  it('is the last page if the list has become shorter', () => {
-    const { items, ...page } = paginate(all, 7, 10);
-    expect(page).to.deep.equal({ index: 2, count: 3, first: 21, last: 25 });
-    expect(items).to.deep.equal([21, 22, 23, 24, 25]);
-  });
-
-  it('is the first page for a negative index', () => {
-    expect(paginate(all, -1, 10).index).to.equal(0);
-  });
-
-  it('is a single empty page for an empty list', () => {
-    expect(paginate([], 0, 10)).to.deep.equal({ items: [], index: 0, count: 1, first: 0, last: 0 });
-  });
-
-  it('is full if the rows fill it exactly, without an empty page after it', () => {
-    expect(paginate(all.slice(0, 20), 1, 10)).to.include({ count: 2, first: 11, last: 20 });
-  });
+  for (const [what, rows, asked, page] of [
+    ['counts rows from one', 25, 1, { index: 1, count: 3, first: 11, last: 20 }],
+    ['is the last page if the list has become shorter', 25, 7, { index: 2, count: 3, first: 21, last: 25 }],
+    ['is the first page for a negative index', 25, -1, { index: 0, count: 3, first: 1, last: 10 }],
+    ['is a single empty page for an empty list', 0, 0, { index: 0, count: 1, first: 0, last: 0 }],
+    ['is full if the rows fill it exactly, without an empty page after it', 20, 1, { index: 1, count: 2, first: 11, last: 20 }],
+  ] as const) {
+    it(what, () => {
+      const all = Array.from({ length: rows }, (_, index) => index + 1);
+      const items = all.filter((row) => page.first <= row && row <= page.last);
+      expect(paginate(all, asked, 10)).to.deep.equal({ ...page, items });
+    });
+  }
 });
 
 describe('the labels of keys', () => {

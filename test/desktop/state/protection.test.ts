@@ -77,23 +77,14 @@ describe('pasted numbers', () => {
     );
   });
 
-  it("are all checked before the first one is added, and if they're invalid, the start of each is quoted with its line", async () => {
+  it('are all checked before the first one is added, and every invalid one is named with its line, and only its start is quoted', async () => {
     const numbers = written([...Array.from({ length: 200 }, (_, index) => `+4930${1_000_000 + index}`), '9'.repeat(10_000)]);
-    const problems = [{ line: 300, message: 'Unclear.' }];
+    const problems = Array.from({ length: 200 }, (_, index) => ({ line: index + 300, message: 'Unclear.' }));
     const result = await addChecked({ ...numbers, problems }, undefined, () => expect.fail('Sent.'));
+    const quoted = `Line 201: ${'9'.repeat(39)}…: Must be one phone number, without an extension or other text.`;
     expect(!result.ok && result.failure.kind === 'refused' && result.failure.errors).to.deep.equal([
-      {
-        path: 'phones',
-        message: `Line 201: ${'9'.repeat(39)}…: Must be one phone number, without an extension or other text.\nLine 300: Unclear.`,
-      },
+      { path: 'phones', message: [quoted, ...problems.map(({ line }) => `Line ${line}: Unclear.`)].join('\n') },
     ]);
-  });
-
-  it('are all named if they’re invalid, because the user has to fix each of them', async () => {
-    const invalid = Array.from({ length: 200 }, (_, index) => ({ line: index + 1, message: 'Unclear.' }));
-    const result = await addChecked({ ...written(['+49301000000']), problems: invalid }, undefined, () => expect.fail('Sent.'));
-    const [error] = !result.ok && result.failure.kind === 'refused' ? result.failure.errors : [];
-    expect(error?.message.split('\n')).to.deep.equal(invalid.map(({ line, message }) => `Line ${line}: ${message}`));
   });
 
   it('each get a result, as they were written, and no line is left out; first come those that weren’t simply added', async () => {
@@ -201,9 +192,12 @@ describe('the text about a held call', () => {
   const [heldUntil, heldFor, heldZone] = ['2026-11-24T08:00:00.000Z', null, null];
   const queued = { state: 'queued', contact: { phone: '+493012345678', name: null } } as const;
 
-  it('says so if a stop, a pace or the contact limits hold it', () => {
-    const held = (by: 'stop' | 'pace' | 'contact-limit') => describeHeld({ heldUntil, heldFor: by, heldZone }, 'Europe/Berlin');
-    expect([held('stop'), held('pace'), held('contact-limit')]).to.deep.equal([
+  it("names the time in the recipient's zone, if it's known, and what holds the call unless it's calling hours", () => {
+    const held = (by: 'stop' | 'pace' | 'contact-limit' | null, zone: string | null = null) =>
+      describeHeld({ heldUntil, heldFor: by, heldZone: zone }, 'Europe/Berlin');
+    expect([held(null), held(null, 'America/New_York'), held('stop'), held('pace'), held('contact-limit')]).to.deep.equal([
+      'held until 24 Nov 2026, 09:00 Europe/Berlin',
+      'held until 24 Nov 2026, 03:00 America/New_York',
       'held because dialing is stopped',
       'waiting for its turn in the pace',
       'held until 24 Nov 2026, 09:00 Europe/Berlin by the contact limits',
@@ -224,15 +218,6 @@ describe('the text about a held call', () => {
       'will lapse at 24 Nov 2026, 09:00 Europe/Berlin because of the contact limits: this number was called at 05:05',
       'will lapse at 24 Nov 2026, 09:00 Europe/Berlin because of the contact limits',
     ]);
-  });
-
-  it('names the time and the zone', () => {
-    expect(describeHeld({ heldUntil, heldFor, heldZone }, 'Europe/Berlin')).to.equal('held until 24 Nov 2026, 09:00 Europe/Berlin');
-  });
-
-  it("shows the recipient's local time if the zone is known", () => {
-    const call = { heldUntil, heldFor, heldZone: 'America/New_York' };
-    expect(describeHeld(call, 'Europe/Berlin')).to.equal('held until 24 Nov 2026, 03:00 America/New_York');
   });
 
   it("is shown with the provider's reason if the call will be retried", () => {

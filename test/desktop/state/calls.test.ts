@@ -1,6 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { combineCampaigns, describeAnswered, outcomesByDay, percentages, stack } from '../../../desktop/renderer/state/calls.ts';
+import {
+  callDurationMs,
+  combineCampaigns,
+  describeAnswered,
+  describeDetail,
+  outcomesByDay,
+  percentages,
+  stack,
+} from '../../../desktop/renderer/state/calls.ts';
 
 describe('a chart of days', () => {
   it('scales its highest day to 100, and stacks each series on top of the previous series', () => {
@@ -84,5 +92,28 @@ describe("a day's outcomes", () => {
     expect(describe({ person: 800, machine: 30 }, undefined, { person: 400, unknown: 2 })).to.equal('Person 1,200, machine 30');
     expect(describe({ machine: 30 })).to.equal('Machine 30');
     expect([describe(), describe(undefined), describe({ unknown: 4 })]).to.deep.equal(['', '', '']);
+  });
+});
+
+describe("a call's duration", () => {
+  const dialedAt = '2026-11-21T12:00:00.000Z';
+
+  it('is the time from dialing until the call ended', () => {
+    expect(callDurationMs({ dialedAt, endedAt: '2026-11-21T12:02:16.000Z' })).to.equal(136_000);
+  });
+
+  it("is unknown for a call that wasn't dialed or hasn't ended", () => {
+    expect(callDurationMs({ dialedAt: null, endedAt: dialedAt })).to.equal(null);
+    expect(callDurationMs({ dialedAt, endedAt: null })).to.equal(null);
+  });
+});
+
+describe('the detail of a cancelled call', () => {
+  it('says that it was cancelled with a key, unless the record says something else or was erased', () => {
+    const cancelled = { state: 'cancelled', contact: { phone: '+493012345678', name: null }, detail: null } as const;
+    expect(describeDetail(cancelled)).to.equal('By a request with an API key.');
+    expect(describeDetail({ ...cancelled, detail: 'The API key was revoked.' })).to.equal('The API key was revoked.');
+    expect(describeDetail({ ...cancelled, contact: { phone: null, name: null } })).to.equal(null);
+    expect(describeDetail({ ...cancelled, state: 'completed' })).to.equal(null);
   });
 });
