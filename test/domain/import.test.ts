@@ -1,9 +1,53 @@
 import { expect } from 'chai';
-import { ImportInterrupted } from '../../core/domain/directory/import.ts';
+import { ImportInterrupted, importFileSchema } from '../../core/domain/directory/import.ts';
 import { Problem } from '../../core/domain/problem.ts';
-import { ada, all, counts, createImports, partners, readRefusal, stan } from '../support/ports.ts';
+import { accounts, ada, all, campaigns, counts, createImports, partners, pat, readRefusal, stan, tia } from '../support/ports.ts';
 
 const staff = (count: number) => Array.from({ length: count }, (_, n) => ({ ...stan, externalId: `s${n}`, email: `s${n}@example.com` }));
+
+describe('an import file', () => {
+  const isFile = (file: object) => importFileSchema.safeParse(file).success;
+
+  it('may omit any list', () => {
+    expect(importFileSchema.parse({})).to.deep.equal({ partners: [], accounts: [], campaigns: [], users: [] });
+  });
+
+  for (const [kind, thing] of [
+    ['partners', partners[0]],
+    ['accounts', accounts[0]],
+    ['campaigns', campaigns[0]],
+    ['users', ada],
+    ['users', tia],
+    ['users', stan],
+    ['users', { ...stan, disabled: true }],
+  ] as const) {
+    const { userType, disabled } = { userType: '', disabled: false, ...thing };
+    it(`accepts only the known fields of ${disabled ? 'disabled ' : ''}${kind}${userType && ` of the type ${userType}`}`, () => {
+      expect(importFileSchema.parse({ [kind]: [thing] })[kind]).to.deep.equal([thing]);
+      expect(isFile({ [kind]: [{ ...thing, id: 'x' }] })).to.equal(false);
+      for (const field of Object.keys({ ...thing })) {
+        const isOptional = kind === 'users' && ['partner', 'account', 'disabled'].includes(field);
+        expect(isFile({ [kind]: [{ ...thing, [field]: undefined }] }), `without ${field}`).to.equal(isOptional);
+        expect(isFile({ [kind]: [{ ...thing, [field]: '' }] }), `with an empty ${field}`).to.equal(false);
+      }
+    });
+  }
+
+  it("can't contain lists other than partners, accounts, campaigns and users", () => {
+    expect(isFile({ keys: [] })).to.equal(false);
+  });
+
+  for (const [field, most] of [
+    ['externalId', 128],
+    ['name', 200],
+  ] as const) {
+    it(`allows at most ${most} characters in ${field}`, () => {
+      const named = (length: number) => isFile({ partners: [{ ...partners[0], [field]: 'x'.repeat(length) }] });
+      expect(named(most)).to.equal(true);
+      expect(named(most + 1)).to.equal(false);
+    });
+  }
+});
 
 describe('importing', () => {
   it('records an event for each entry in the scope of its partner and account', async () => {
@@ -124,5 +168,80 @@ describe('importing', () => {
 
   it('throws the original error if it fails before writing anything', async () => {
     expect(await readRefusal(createImports(1).run({ partners }))).to.equal('undefined: The disk is full.');
+  });
+
+  for (const [what, file, refusal] of [
+    ['a duplicate external ID', { partners: [...partners, ...partners] }, 'invalid: partners.2.externalId: Duplicate externalId: p1.'],
+    [
+      'a duplicate email address',
+      { users: [stan, { ...stan, externalId: 'u5' }] },
+      'invalid: users.1.email: Duplicate email: stan@example.com.',
+    ],
+    ['an account with an unknown partner', { accounts }, 'invalid: accounts.0.partner: No partner has the externalId p1.'],
+    ['a campaign with an unknown account', { campaigns }, 'invalid: campaigns.0.account: No account has the externalId a1.'],
+    ['a user with an unknown account', { users: [ada] }, 'invalid: users.0.account: No account has the externalId a1.'],
+    ['a user with an unknown partner', { users: [stan, pat] }, 'invalid: users.1.partner: No partner has the externalId p1.'],
+    [
+      "a partner user with another partner's account",
+      { ...all, users: [{ ...tia, partner: 'p2' }] },
+      "invalid: users.0.account: The account a1 doesn't belong to the partner p2.",
+    ],
+  ] as const) {
+    it(`refuses ${what}, says where, and writes nothing`, async () => {
+      const { run, steps } = createImports();
+      expect(await readRefusal(run(importFileSchema.parse(file)))).to.equal(refusal);
+      expect(steps).to.deep.equal([]);
+    });
+  }
+
+  for (const [what, user] of [
+    ['an account user without an account', { ...ada, account: undefined }],
+    ['an account user with a partner', { ...ada, partner: 'p1' }],
+    ['a partner user without a partner', { ...pat, partner: undefined }],
+    ['staff with a partner', { ...stan, partner: 'p1' }],
+    ['staff with an account', { ...stan, account: 'a1' }],
+  ] as const) {
+    it(`refuses ${what}`, async () => {
+      const { run } = createImports();
+      const advice =
+        'An account user needs an account, a partner user needs a partner (and may be limited to one of its accounts), and staff must have neither.';
+      expect(await readRefusal(run({ ...all, users: [user] }))).to.equal(`invalid: users.0: ${advice}`);
+    });
+  }
+
+  for (const [kind, moved] of [
+    ['account', { accounts: [{ externalId: 'a1', name: 'A', partner: 'p2' }] }],
+    [
+      'campaign',
+      { accounts: [...accounts, { ...accounts[0], externalId: 'a2' }], campaigns: [{ externalId: 'c1', name: 'C', account: 'a2' }] },
+    ],
+  ] as const) {
+    it(`refuses to move ${kind === 'account' ? 'an account' : 'a campaign'} that belongs elsewhere`, async () => {
+      const { run } = createImports();
+      await run(all);
+      const name = kind === 'account' ? 'a1' : 'c1';
+      expect(await readRefusal(run(importFileSchema.parse({ ...all, ...moved })))).to.equal(
+        `invalid: ${kind}s.0: The ${kind} ${name} already belongs elsewhere. Only users can be moved.`,
+      );
+    });
+  }
+
+  it('lets a user take over an email address only from a user earlier in the file', async () => {
+    const user = (externalId: string, email: string) => ({ ...stan, externalId, email });
+    const first = [user('u1', 'a@example.com'), user('u2', 'b@example.com')];
+    const { run } = createImports();
+    await run({ users: first });
+    const taken = 'conflict: Another user already has the email address b@example.com.';
+    expect(await readRefusal(run({ users: [user('u1', 'b@example.com'), user('u2', 'c@example.com')] }))).to.equal(taken);
+    expect((await run({ users: [user('u1', 'c@example.com'), user('u2', 'a@example.com')] })).users).to.deep.equal(counts(0, 2, 0));
+  });
+
+  it("refuses the email address of an imported user who isn't in the file, and of a user who wasn't imported", async () => {
+    const taken = (email: string) => `conflict: Another user already has the email address ${email}.`;
+    const { run, strangers } = createImports();
+    await run({ users: [stan] });
+    strangers.set('sue@example.com', null);
+    for (const email of [stan.email, 'sue@example.com'])
+      expect(await readRefusal(run({ users: [{ ...stan, externalId: 'u9', email }] }))).to.equal(taken(email));
   });
 });

@@ -3,7 +3,7 @@ import { plus } from '../../core/domain/instant.ts';
 import type { Credentials, Session } from '../../core/domain/model.ts';
 import type { SessionBounds, SessionStore } from '../../core/domain/ports.ts';
 import { authenticate, resumeSession, sweepSessions } from '../../core/domain/sign-in/sessions.ts';
-import { fakePorts, readProblem, viewers } from '../support/ports.ts';
+import { credentialsOf, fakePorts, readProblem, sessionOf, viewers } from '../support/ports.ts';
 
 const { account, partner } = viewers;
 const { tenancy: _, ...user } = account;
@@ -18,11 +18,7 @@ function createSession({ started = hour, seen = 0, isKnown = true } = {}) {
   const swept: SessionBounds[] = [];
   const allowed: object[] = [];
   const now = fakePorts().clock.now();
-  const session: Session = {
-    ...{ user, tenancy: null, passwordChangeDue: false, issuer: null, hasSecondFactor: false, halfOpenUntil: null },
-    ...{ beganWithLink: false, signInVersion: '' },
-    ...{ startedAt: plus(now, -started), lastSeenAt: plus(now, -seen) },
-  };
+  const session = sessionOf(user, { startedAt: plus(now, -started), lastSeenAt: plus(now, -seen) });
   const sessions: Partial<SessionStore> = {
     find: async () => (isKnown ? session : null),
     touch: async (_id, at) => void touched.push(at),
@@ -86,14 +82,11 @@ describe('signing in', () => {
     const ports = fakePorts({
       stores: {
         users: {
-          findByEmail: async () => ({
-            user,
-            passwordHash: 'hash',
-            passwordExpiresAt: expiresIn === null ? null : plus(fakePorts().clock.now(), expiresIn),
-            disabledAt: isDisabled ? fakePorts().clock.now() : null,
-            hasSecondFactor: false,
-            signInVersion: '',
-          }),
+          findByEmail: async () =>
+            credentialsOf(user, {
+              passwordExpiresAt: expiresIn === null ? null : plus(fakePorts().clock.now(), expiresIn),
+              disabledAt: isDisabled ? fakePorts().clock.now() : null,
+            }),
         },
       },
       throttle: {

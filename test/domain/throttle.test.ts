@@ -3,12 +3,10 @@ import { plus } from '../../core/domain/instant.ts';
 import type { Credentials } from '../../core/domain/model.ts';
 import type { Attempt, ThrottleCounter, ThrottleStore } from '../../core/domain/ports.ts';
 import { checkPassword, countIdentityProviderSignIn, maxWindow } from '../../core/domain/sign-in/throttle.ts';
-import { fakePorts } from '../support/ports.ts';
+import { credentialsOf, fakePorts, viewers } from '../support/ports.ts';
 
-const user = { id: 'u', email: 'ada@example.com', name: 'Ada', userType: 'staff' as const, account: null, partner: null };
-const credentials: Credentials = {
-  ...{ user, passwordHash: 'hash', passwordExpiresAt: null, disabledAt: null, hasSecondFactor: false, signInVersion: '' },
-};
+const user = viewers.staff;
+const credentials = credentialsOf(user);
 const minute = 60_000;
 const toKind = (key: string) => key.replace(/:.*/, '');
 
@@ -152,13 +150,11 @@ describe('the password throttle', () => {
   });
 
   for (const [milliseconds, seconds, wait] of [
-    [1, 1, '1 second'],
     [1_000, 1, '1 second'],
     [1_001, 2, '2 seconds'],
     [-5_000, 1, '1 second'],
     [59_000, 59, '59 seconds'],
     [59_001, 60, '1 minute'],
-    [15 * minute, 900, '15 minutes'],
     [120 * minute, 7_200, '120 minutes'],
     [120 * minute + 1, 7_201, '3 hours'],
   ] as const) {

@@ -6,7 +6,7 @@ import { checkPassword, maxWindow } from '../../core/domain/sign-in/throttle.ts'
 import type { Lane } from '../../core/storage/engine/database.ts';
 import { maxThrottleCounters, throttleStore } from '../../core/storage/users/throttle.ts';
 import { freshDatabase, onEachDatabase, recordStatements } from '../support/databases.ts';
-import { fakePorts } from '../support/ports.ts';
+import { credentialsOf, fakePorts, viewers } from '../support/ports.ts';
 import { type DirectAccess, openDirect } from '../support/tenants.ts';
 
 const now = instant(1_795_000_000_000);
@@ -117,7 +117,8 @@ describe('attempt counters', () => {
     });
 
     it('are all cleared once concurrent sign-ins of one user have succeeded, in whatever order their steps run', async () => {
-      const [email, waiting] = ['ada@example.com', [] as (() => Promise<unknown>)[]];
+      const { email } = viewers.account;
+      const waiting: (() => Promise<unknown>)[] = [];
       // Each step waits until the test runs it, one after the other.
       const inOrder =
         <Args extends unknown[], Result>(step: (...args: Args) => Promise<Result>) =>
@@ -127,9 +128,7 @@ describe('attempt counters', () => {
           });
       const { blockedUntil, take, reset, giveBack } = throttle;
       const steps = { blockedUntil: inOrder(blockedUntil), take: inOrder(take), reset: inOrder(reset), giveBack: inOrder(giveBack) };
-      const user = { id: 'u', email, name: 'Ada', userType: 'staff' as const, account: null, partner: null };
-      const credentials = { user, passwordHash: '', passwordExpiresAt: null, disabledAt: null, hasSecondFactor: false, signInVersion: '' };
-      const findByEmail = async () => credentials;
+      const findByEmail = async () => credentialsOf(viewers.account);
       const ports = fakePorts({
         ...{ throttle: { ...throttle, ...steps }, stores: { users: { findByEmail } } },
         passwords: { verify: (find) => find() },

@@ -1,6 +1,6 @@
 import { operator } from '../../core/domain/audit/audit.ts';
 import { type ImportFile, importAll, importFileSchema } from '../../core/domain/directory/import.ts';
-import type { AuditEvent, Viewer } from '../../core/domain/model.ts';
+import type { AuditEvent, Credentials, Session, User, Viewer } from '../../core/domain/model.ts';
 import type {
   DirectoryStore,
   ImportedEntity,
@@ -97,6 +97,24 @@ export const viewers = {
   staff: user('stan', 'Stan Staff', {}),
   staffInAccount: user('stan', 'Stan Staff', { tenancy: { kind: 'account', ...account, partnerName: partner.name } }),
 };
+
+/** What the store knows about how a user signs in: with a password, whose hash is `hash`. */
+export function credentialsOf(user: User, changes: Partial<Credentials> = {}): Credentials {
+  return {
+    ...{ user, passwordHash: 'hash', passwordExpiresAt: null, disabledAt: null, hasSecondFactor: false, signInVersion: '' },
+    ...changes,
+  };
+}
+
+/** A session of a user who signed in with a password, which began now. */
+export function sessionOf(user: User, changes: Partial<Session> = {}): Session {
+  const now = fakeClock().now();
+  return {
+    ...{ user, tenancy: null, passwordChangeDue: false, issuer: null, hasSecondFactor: false, halfOpenUntil: null },
+    ...{ beganWithLink: false, signInVersion: '', startedAt: now, lastSeenAt: now },
+    ...changes,
+  };
+}
 
 /** The accounts `a1` and `a3` of the partner `p1`, and the account `a2` of the partner `p2`. */
 export const directory: Partial<DirectoryStore> = {
