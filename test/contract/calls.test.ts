@@ -86,33 +86,19 @@ describe('checking a call to place', () => {
     });
   }
 
-  const wrongNames = [
-    '',
-    ' Ada',
-    'Ada ',
-    'A\u0301da',
-    'A\tda',
-    'A\u007fda',
-    'A\u0085da',
-    'A\u200bda',
-    'A\u00adda',
-    'x'.repeat(201),
-    ['Ada'],
-    5,
-    null,
-  ];
-  const wrongVariables = ['', '__proto__', 'n'.repeat(65), 'a\tb', 'a\u007fb', 'a\ud800b'].map((name) => `{${JSON.stringify(name)}:"a"}`);
-  const wrongValues = ['v'.repeat(1_001), '\0', 'a\tb', 'a\u0301', ['a'], 5, null, {}].map((value) => JSON.stringify({ a: value }));
+  const wrongNames = ['', 'Ada ', 'A\u0301da', 'A\u007fda', 'A\u0085da', 'A\u200bda', 'A\u00adda', ['Ada'], 5, null];
+  const wrongVariables = ['', 'a\u007fb', 'a\ud800b'].map((name) => `{${JSON.stringify(name)}:"a"}`);
+  const wrongValues = ['a\tb', 'a\u0301', ['a'], 5, null, {}].map((value) => JSON.stringify({ a: value }));
   for (const body of [
     ...['null', '5', '"a"', '[]', '{}', '{"contact":null}', '{"contact":[]}', '{"contact":{}}', '{"contact":{"name":"Ada"}}'],
-    ...['"+4930"', '5', 'null', `["${phone}"]`].map((wrong) => `{"contact":{"phone":${wrong}}}`),
+    ...['5', 'null', `["${phone}"]`].map((wrong) => `{"contact":{"phone":${wrong}}}`),
     ...wrongNames.map((name) => JSON.stringify({ contact: { phone, name } })),
-    ...['Mars', '', 5, ['UTC'], null].map((timeZone) => JSON.stringify({ contact: { phone, timeZone } })),
-    ...['', 'a b', 'x'.repeat(129), 5, ['a'], null].map((requestId) => JSON.stringify({ contact: { phone }, requestId })),
-    ...['null', '[]', '["a"]', '5', '"a"', ...wrongVariables, ...wrongValues, JSON.stringify(filled(51))].map(
+    ...['', 5, ['UTC'], null].map((timeZone) => JSON.stringify({ contact: { phone, timeZone } })),
+    ...[5, ['a'], null].map((requestId) => JSON.stringify({ contact: { phone }, requestId })),
+    ...['null', '[]', '["a"]', '5', '"a"', ...wrongVariables, ...wrongValues].map(
       (variables) => `{"contact":{"phone":"${phone}"},"variables":${variables}}`,
     ),
-    ...['"more":"a"', '"more":{}', '"__proto__":"a"', '"notBefore":"soon"', '"notBefore":"2026-11-21T09:00:00Z"'].map(
+    ...['"more":"a"', '"more":{}', '"__proto__":"a"', '"notBefore":"2026-11-21T09:00:00Z"'].map(
       (more) => `{"contact":{"phone":"${phone}"},${more}}`,
     ),
     ...['"more":"a"', `"more":"${phone}"`, '"__proto__":"a"'].map((more) => `{"contact":{"phone":"${phone}",${more}}}`),

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { z } from 'zod';
-import { placeCallSchema } from '#contract/calls/calls.ts';
+import { placeCallSchema, validatePlaceCall } from '#contract/calls/calls.ts';
 import { outcomeSchema } from '#contract/calls/dialer.ts';
 import { auditActions, recordExportSchema } from '#contract/console/activity.ts';
 import {
@@ -214,7 +214,9 @@ const right: [what: string, input: Input, data?: unknown][] = [
 describe('input', () => {
   for (const [what, [schema, input], path, message] of wrong) {
     it(`with ${what} is rejected with a message that says what to do`, () => {
-      expect(validate(schema, input)).to.deep.equal({ ok: false, errors: [{ path, message }] });
+      const refused = { ok: false, errors: [{ path, message }] };
+      expect(validate(schema, input)).to.deep.equal(refused);
+      if (schema === placeCallSchema) expect(validatePlaceCall(input)).to.deep.equal(refused);
     });
   }
 

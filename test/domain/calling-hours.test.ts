@@ -7,11 +7,8 @@ import { findOpening, selectRules } from '../../core/domain/protection/calling-h
 import { defaultRules, judge } from '../../core/domain/protection/judge.ts';
 import { onlyZone } from '../../core/domain/protection/numbers.ts';
 import { at } from '../support/clock.ts';
+import { daily, rule } from '../support/hours-rules.ts';
 import { runs } from '../support/runs.ts';
-
-const workdays = ['mon', 'tue', 'wed', 'thu', 'fri'] as const;
-const week = [...workdays, 'sat', 'sun'] as const;
-const daily = (from: string, to: string, prefix = ''): HoursRule => ({ prefix, days: [...week], from, to });
 
 type Question = { rules: HoursRule[]; phone?: string; zones: readonly string[]; from: string };
 
@@ -26,7 +23,7 @@ const hour = 60 * minute;
 const zones = Intl.supportedValuesOf('timeZone');
 
 describe('calling hours', () => {
-  const berlin = { rules: [{ prefix: '', days: [...workdays], from: '09:00', to: '20:00' }], zones: ['Europe/Berlin'] };
+  const berlin = { rules: [rule('', '09:00', '20:00')], zones: ['Europe/Berlin'] };
   const cases: [title: string, question: Question, opening: string | null][] = [
     ['are open from the first minute', { ...berlin, from: '2026-11-23T08:00:00Z' }, 'open'],
     ['open at the start of the window', { ...berlin, from: '2026-11-23T07:59:59.999Z' }, '2026-11-23T08:00:00.000Z'],
@@ -44,11 +41,6 @@ describe('calling hours', () => {
       'open',
     ],
     [
-      'close for a break',
-      { ...berlin, rules: [daily('09:00', '13:00'), daily('14:00', '20:00')], from: '2026-11-23T12:10:00Z' },
-      '2026-11-23T13:00:00.000Z',
-    ],
-    [
       'open in overlapping windows',
       { ...berlin, rules: [daily('10:00', '11:00'), daily('09:00', '20:00')], from: '2026-11-23T10:30:00Z' },
       'open',
@@ -64,38 +56,6 @@ describe('calling hours', () => {
       null,
     ],
     ['never open without a zone', { ...berlin, zones: [], from: '2026-11-23T08:00:00Z' }, null],
-    // Clocks go from 2:00 to 3:00 in Berlin on 28 March 2027, and from 3:00 to 2:00 on 31 October.
-    [
-      'open later if clocks are set forward past their start',
-      { ...berlin, rules: [daily('02:30', '06:00')], from: '2027-03-28T00:00:00Z' },
-      '2027-03-28T01:00:00.000Z',
-    ],
-    [
-      'close early if clocks are set forward past their end',
-      { ...berlin, rules: [daily('01:00', '02:30')], from: '2027-03-28T00:59:00Z' },
-      '2027-03-28T23:00:00.000Z',
-    ],
-    ['stay open while an hour repeats', { ...berlin, rules: [daily('01:00', '03:00')], from: '2027-10-31T00:59:30Z' }, 'open'],
-    [
-      'open twice if their hour repeats',
-      { ...berlin, rules: [daily('02:00', '02:30')], from: '2027-10-31T00:30:00Z' },
-      '2027-10-31T01:00:00.000Z',
-    ],
-    [
-      'follow the clocks of the southern hemisphere',
-      { ...berlin, zones: ['Australia/Sydney'], from: '2027-04-03T22:30:00Z' },
-      '2027-04-04T23:00:00.000Z',
-    ],
-    [
-      'follow a zone with an odd offset',
-      { ...berlin, zones: ['Asia/Kathmandu'], from: '2026-11-23T00:00:00Z' },
-      '2026-11-23T03:15:00.000Z',
-    ],
-    [
-      'follow a zone that changes its clocks by half an hour',
-      { ...berlin, zones: ['Australia/Lord_Howe'], rules: [daily('09:00', '20:00')], from: '2027-04-03T15:00:00Z' },
-      '2027-04-03T22:30:00.000Z',
-    ],
   ];
   for (const [title, question, opening] of cases) it(title, () => expect(open(question)).to.equal(opening));
 
@@ -147,7 +107,7 @@ describe('calling hours', () => {
 
   describe('rules for dates', () => {
     const christmas = { prefix: '', date: '2026-12-25', closed: true } as const;
-    const german = { prefix: '+49', days: [...workdays], from: '09:00', to: '20:00' };
+    const german = rule('+49', '09:00', '20:00');
     const from = '2026-12-25T10:00:00Z';
     const inBerlin = { zones: ['Europe/Berlin'], from };
 
@@ -178,11 +138,7 @@ describe('calling hours', () => {
   });
 
   describe('in every zone, for five years', () => {
-    const rules = [
-      { prefix: '', days: [...workdays], from: '09:00', to: '13:00' },
-      { prefix: '', days: [...week], from: '14:30', to: '20:00' },
-      { prefix: '', days: ['sun' as const], from: '01:15', to: '02:45' },
-    ];
+    const rules = [rule('', '09:00', '13:00'), daily('14:30', '20:00'), rule('', '01:15', '02:45', ['sun'])];
     const start = at('2026-01-01T00:00:00Z');
     const clocks = new Map(
       zones.map((timeZone) => [
@@ -194,7 +150,8 @@ describe('calling hours', () => {
     /** Whether a local time is within a window, by the runtime's own calendar. */
     function isWithin(instant: number, zone: string): boolean {
       const [day = '', time = ''] = clocks.get(zone)?.format(instant).split(' ') ?? [];
-      return rules.some(({ days, from, to }) => (days as string[]).includes(day.toLowerCase().slice(0, 3)) && from <= time && time < to);
+      const weekday = day.toLowerCase().slice(0, 3);
+      return rules.some(({ days = [], from = '', to = '' }) => days.some((each) => each === weekday) && from <= time && time < to);
     }
     const isOpen = (instant: number, zone: string) => isWithin(instant, zone) && isWithin(instant + minute, zone);
 
@@ -220,7 +177,8 @@ describe('calling hours', () => {
 
     it('open correctly around every clock change', () => {
       for (const zone of zones) {
-        for (const change of findChanges(zone)) for (const hours of [-26, -3, -0.5, 0]) check(zone, instant(change + hours * hour));
+        for (const change of findChanges(zone))
+          for (const hours of [-26, -3, -0.5, -1 / 60, 0]) check(zone, instant(change + hours * hour));
       }
     });
 
