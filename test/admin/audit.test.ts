@@ -51,14 +51,6 @@ describeAdmin('admin, for audit events', ({ admin, json, kind, database }) => {
     expect(await verify()).to.deep.include({ code: 0, events: 250, faults: [] });
   });
 
-  it('fails if an event was changed, and names it', async () => {
-    await addEvents(5);
-    await chain().extend();
-    await events().where({ seq: 3 }).update({ actor_name: 'Nobody' });
-    const faults = ["Event 3 doesn't match the one before it: one of the two was modified."];
-    expect(await verify()).to.deep.include({ code: 1, faults });
-  });
-
   it('detects from an earlier seal that the whole chain was rebuilt', async () => {
     await addEvents(5);
     await chain().extend();
@@ -89,7 +81,7 @@ describeAdmin('admin, for audit events', ({ admin, json, kind, database }) => {
     const [newest] = await events().orderBy('seq', 'desc').limit(1);
     expect(newest).to.include({ action: 'audit.pruned', subject_name: '1 to 3' });
     await events().where({ seq: 4 }).delete();
-    expect((await verify()).faults).to.deep.equal(['Event 4 is missing.']);
+    expect(await verify()).to.deep.include({ code: 1, faults: ['Event 4 is missing.'] });
   });
 
   it('shows in `retention show` how long audit events are kept', async () => {

@@ -121,14 +121,6 @@ describe('reading a call file', () => {
     expect(wrong.map(({ line }) => line)).to.deep.equal([6]);
   });
 
-  it('refuses digits that are two valid numbers, and says both', async () => {
-    const { bad } = await readCalls('Telefon;Name\n491701234567;Ada\n4915123456789;Bob\n', { country: 'DE' });
-    expect(bad).to.deep.equal([
-      { line: 2, errors: [{ path: 'contact.phone', message: 'Write +49 170 1234567, or 0491 701234567.' }] },
-      { line: 3, errors: [{ path: 'contact.phone', message: 'Write +49 1512 3456789, or 0491 5123456789.' }] },
-    ]);
-  });
-
   it('reads numbers with spaces and invisible characters in every file, and national ones in NDJSON with --country', async () => {
     const texts = ['\u202A+353 86 123 4567\u202C', '+353861234567', '086 123 4567'];
     const lines = texts.map((text) => JSON.stringify({ contact: { phone: text } }));

@@ -1,6 +1,7 @@
+import { mock } from 'node:test';
 import { expect } from 'chai';
 import { z } from 'zod';
-import { placeCallSchema } from '#contract/calls/calls.ts';
+import { placeCallSchema, validatePlaceCall } from '#contract/calls/calls.ts';
 import { expirationSchema } from '#contract/expiry.ts';
 import { problemCode, problemType } from '#contract/problems.ts';
 import { pathTo, type Route } from '#contract/route.ts';
@@ -61,6 +62,29 @@ describe('validating input', () => {
       for (const name of Object.keys(input.shape))
         for (const value of values)
           expect(messagesOf(input, { [name]: value }).filter((text) => /: (?:Too|Invalid)\b|[<>=]\d/.test(text))).to.deep.equal([]);
+  });
+
+  it('refuses text that is too long before it normalizes it, in every route, because normalizing takes quadratic time', () => {
+    const marks = '\u0316\u0315'.repeat(1_900);
+    const phone = '+493012345678';
+    const fields = inputs.flatMap(({ name, input }) => Object.keys(input.shape).map((field) => ({ name, input, field })));
+    const normalize = mock.method(String.prototype, 'normalize');
+    try {
+      const accepted = fields.filter(
+        ({ input, field }) =>
+          !messagesOf(input, { [field]: marks })
+            .join('\n')
+            .includes(`${field}: `),
+      );
+      // These are never normalized: versions and IDs are only compared, and a detail is cut.
+      const taken = ['limitsVersion', 'version', 'version', 'version', 'version', 'handoffId', 'detail'];
+      expect(accepted.map(({ field }) => field)).to.deep.equal(taken);
+      for (const contact of [{ phone: marks }, { phone, name: marks }, { phone, timeZone: marks }])
+        expect(validatePlaceCall({ contact })).to.have.property('ok', false);
+      expect(normalize.mock.calls.filter((call) => String(call.this).length > 2_000)).to.deep.equal([]);
+    } finally {
+      normalize.mock.restore();
+    }
   });
 
   it("refuses fields that a route doesn't have, and days and zones that don't exist, in every route", () => {
