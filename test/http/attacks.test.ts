@@ -1,9 +1,11 @@
 import { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import sqlite3 from 'sqlite3';
+import { apiKeysSchema } from '#contract/console/api-keys.ts';
+import { callsSchema } from '#contract/console/calls.ts';
 import { openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { ask, overSocket } from '../support/http.ts';
+import { ask, overSocket, readCode, textAt } from '../support/http.ts';
 import { costlyPasswords } from '../support/ports.ts';
 import { openOnce } from '../support/suites.ts';
 import { createKey, onDemand, placeCall, signIn, somePhone } from '../support/tenants.ts';
@@ -26,6 +28,56 @@ describe('under attack', () => {
     it("many concurrent sign-ins don't block writes", async () => {
       await Promise.all(Array.from({ length: 60 }, (_, n) => tryPassword(`x${n % 3}@example.com`, 'wrong', `198.51.100.${n}`)));
       expect((await placeCall(its.core.url, its.tenants.campaign.id, key)).status).to.equal(202);
+    });
+
+    describe('a property name that validation would overlook', () => {
+      const phone = somePhone();
+      for (const [where, raw] of [
+        ['in the variables', `{"contact":{"phone":"${phone}"},"variables":{"__proto__":"x"}}`],
+        ['in the variables, escaped', `{"contact":{"phone":"${phone}"},"variables":{"a":"b","\\u005f_proto__":"x"}}`],
+        ['in the call, escaped', `{"contact":{"phone":"${phone}"},"\\u005f_proto__":{"variables":{"a":"b"}}}`],
+      ] as const) {
+        it(`is refused ${where}`, async () => {
+          const answer = await ask('POST', onDemand(its.core.url, its.tenants.campaign.id), { key, raw });
+          expect([answer.status, readCode(answer)]).to.deep.equal([422, 'invalid']);
+        });
+      }
+
+      it("is refused in a session's request body", async () => {
+        const raw = `{"name":"x","timeZone":"UTC","expiration":{"kind":"none","\\u005f_proto__":{}}}`;
+        const answer = await ask('POST', `${its.core.url}/console/api-keys`, { cookie, raw });
+        expect([answer.status, readCode(answer)]).to.deep.equal([422, 'invalid']);
+      });
+
+      it('is the only kind that is refused: inherited names such as constructor are accepted', async () => {
+        const variables = { constructor: 'a', prototype: 'b', toString: 'c', hasOwnProperty: 'd', proto: 'e' };
+        const body = { contact: { phone }, variables };
+        const placed = await placeCall(its.core.url, its.tenants.campaign.id, key, body);
+        expect(placed.status, placed.text).to.equal(202);
+        const [stored]: (string | null)[] = await its.direct.storage.database
+          .read('calls')
+          .where({ contact_id: textAt(placed, 'contactId') })
+          .pluck('variables');
+        expect(Object.fromEntries(JSON.parse(stored ?? ''))).to.deep.equal(variables);
+      });
+    });
+
+    it('a name with invisible characters from an earlier version is still served, listed and revoked', async () => {
+      const name = 'Old\u200b\u202e';
+      const old = await createKey(its.core.url, cookie, 'Old');
+      await its.direct.storage.database.write('api_keys').where({ id: old.id }).update({ name });
+      const placed = await placeCall(its.core.url, its.tenants.campaign.id, old.keyValue);
+      await its.direct.storage.database
+        .write('calls')
+        .where({ contact_id: textAt(placed, 'contactId') })
+        .update({ name });
+      const listed = apiKeysSchema.parse((await ask('GET', `${its.core.url}/console/api-keys`, { cookie })).json).apiKeys;
+      expect(listed.find(({ id }) => id === old.id)?.name).to.equal(name);
+      const { calls } = callsSchema.parse(
+        (await ask('GET', `${its.core.url}/console/campaigns/${its.tenants.campaign.id}/calls`, { cookie })).json,
+      );
+      expect([placed.status, calls[0]?.contact.name, calls[0]?.apiKey?.name]).to.deep.equal([202, name, name]);
+      expect((await ask('DELETE', `${its.core.url}/console/api-keys/${old.id}`, { cookie })).status).to.equal(204);
     });
 
     // The other attacks don't reach the database.
