@@ -62,11 +62,6 @@ describe('managing users in the console', () => {
         }
       });
 
-      it("aren't created if the email address is taken", async () => {
-        const answer = await add(await as('tia'), { userType: 'account', email: 'ADA@example.com' });
-        expect([answer.status, readCode(answer)]).to.deep.equal([409, 'conflict']);
-      });
-
       it('are deleted with their keys and sessions after a preview, and on request their queued calls are cancelled', async () => {
         const ada = await as('ada');
         const { keyValue } = await createKey(its.core.url, ada, 'CRM');

@@ -16,20 +16,11 @@ function mergeCookies(kept: string, sent: string): string {
  * The secrets of both cores at each step of a change. An operator restarts one core after the other, so their secrets differ in between.
  */
 const inTwoSteps = [
-  [[old], [old]],
-  [[old, renewed], [old]],
-  [
-    [old, renewed],
-    [old, renewed],
-  ],
-  [
-    [renewed, old],
-    [old, renewed],
-  ],
-  [
-    [renewed, old],
-    [renewed, old],
-  ],
+  { one: [old], other: [old] },
+  { one: [old, renewed], other: [old] },
+  { one: [old, renewed], other: [old, renewed] },
+  { one: [renewed, old], other: [old, renewed] },
+  { one: [renewed, old], other: [renewed, old] },
 ];
 
 describe('replacing session secrets on two cores', () => {
@@ -71,10 +62,10 @@ describe('replacing session secrets on two cores', () => {
 
   it('keeps all sessions if both cores list the new secret second before either core lists it first', async () => {
     const browsers: { cookie: string }[] = [];
-    for (const secrets of inTwoSteps) {
+    for (const { one, other } of inTwoSteps) {
       // Requests alternate, so that each core gets sessions signed by the other.
-      const statuses = await visit([...secrets, ...secrets], browsers);
-      expect(new Set(statuses), secrets.join(' | ')).to.deep.equal(new Set([200]));
+      const statuses = await visit([one, other, one, other], browsers);
+      expect(new Set(statuses), `${one} | ${other}`).to.deep.equal(new Set([200]));
     }
   });
 

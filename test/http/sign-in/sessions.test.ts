@@ -5,7 +5,7 @@ import argon2 from 'argon2';
 import { expect } from 'chai';
 import { sessionSchema, tenancyHeader } from '#contract/console/session.ts';
 import { operator } from '../../../core/domain/audit/audit.ts';
-import { changeUser, createUser, deleteUser } from '../../../core/domain/directory/users.ts';
+import { changeUser, createUser } from '../../../core/domain/directory/users.ts';
 import { version } from '../../../core/program.ts';
 import { onEachDatabase } from '../../support/databases.ts';
 import { ask, readCookies, readSetCookies } from '../../support/http.ts';
@@ -125,14 +125,6 @@ describe('sessions', () => {
         expect((await session(cookie)).status).to.equal(401);
         const event = at.direct.storage.database.read('audit_events').where({ action: 'session.ended' });
         expect(await event.pluck('actor_id')).to.include(at.tenants.users.account.id);
-      });
-
-      it('after the user is deleted', async () => {
-        const input = { email: 'gone@example.com', name: 'Gone', userType: 'staff', accountId: null, partnerId: null } as const;
-        const { user } = await createUser(at.direct.ports, operator, input, password);
-        const cookie = await signIn(at.core.url, 'gone@example.com');
-        await deleteUser(at.direct.ports, operator, user, false);
-        expect((await session(cookie)).status).to.equal(401);
       });
 
       it('if the cookie has an invalid signature', async () => {
