@@ -2,7 +2,7 @@ import { mock } from 'node:test';
 import { createApiKey, toDigest } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { deadlines } from '../../core/domain/deadlines.ts';
-import type { Digest, User } from '../../core/domain/model.ts';
+import type { User } from '../../core/domain/model.ts';
 import type { CallStore, NewCall } from '../../core/domain/ports.ts';
 import { Problem } from '../../core/domain/problem.ts';
 import { callStore } from '../../core/storage/calls/place-and-cancel.ts';
@@ -11,90 +11,65 @@ import type { Lane } from '../../core/storage/engine/database.ts';
 import type { KeyUse } from '../../core/storage/keys/key-use.ts';
 import { fakeClock } from './clock.ts';
 import { type DatabaseKind, freshDatabase } from './databases.ts';
-import { createTenants, type DirectAccess, openDirect, type Tenants, toCaller } from './tenants.ts';
+import { openOnce } from './suites.ts';
+import { createTenants, type DirectAccess, openDirect, toCaller } from './tenants.ts';
 
-/** Returns a database with tenants and keys, and for each test a store without calls, which records what it reports. */
+type Expiration = Parameters<typeof createApiKey>[2]['expiration'];
+
+/**
+ * Returns a database with tenants and keys, and for each test a store without calls, which records what it reports.
+ *
+ * @property digest the key of an account user
+ * @property partnerDigest a partner user's key, with access to both of the partner's campaigns
+ * @property seen what the store has reported since the test started or last assigned `seen`
+ */
 export function callStoreForEach(kind: DatabaseKind) {
   const clock = fakeClock();
   const now = clock.now();
-  let direct: DirectAccess;
-  let tenants: Tenants;
-  let digest: Digest;
-  let partnerDigest: Digest;
-  let seen: unknown[];
-  let calls: CallStore;
 
-  before(async () => {
-    direct = await openDirect(await freshDatabase(kind), clock);
-    tenants = await createTenants(direct.ports);
-    digest = await createKey(tenants.users.account);
-    partnerDigest = await createKey(tenants.users.partner);
-  });
-  beforeEach(async () => {
-    await direct.storage.database.write('calls').delete();
-    seen = [];
-    calls = storeOn(direct.storage.database);
-  });
-  after(() => direct.close());
-
-  const createKey = async (user: User, expiration: Parameters<typeof createApiKey>[2]['expiration'] = { kind: 'none' }) => {
+  const createKeyIn = async (direct: DirectAccess, user: User, expiration: Expiration = { kind: 'none' }) => {
     const caller = { viewer: { ...user, tenancy: null }, actor: operator.actor };
-    const { keyValue } = await createApiKey(direct.ports, caller, { name: 'K', expiration, timeZone: 'UTC' });
-    return toDigest(keyValue);
+    return toDigest((await createApiKey(direct.ports, caller, { name: 'K', expiration, timeZone: 'UTC' })).keyValue);
   };
-  const storeOn = (database: Lane) => {
-    const keyUse: Pick<KeyUse, 'note'> = { note: ({ digest, at }, ...did) => seen.push([digest, at, ...did]) };
+  const storeOn = (database: Lane): CallStore => {
+    const keyUse: Pick<KeyUse, 'note'> = { note: ({ digest, at }, ...did) => its.seen.push([digest, at, ...did]) };
     return callStore(
       database,
       keyUse,
       { unlistedVersion: () => null },
       {
-        onBatch: (...batch) => seen.push(batch),
-        onPlaced: () => seen.push('placed'),
-        onAddressRefused: ({ digest, address, isActive }) => isActive && seen.push([digest, address]),
+        onBatch: (...batch) => its.seen.push(batch),
+        onPlaced: () => its.seen.push('placed'),
+        onAddressRefused: ({ digest, address, isActive }) => isActive && its.seen.push([digest, address]),
       },
     );
   };
-  const request = ({ by = digest, campaignId = tenants.campaign.id, at = now } = {}) => ({ ...toCaller(by), campaignId, at });
+  const its = openOnce(async () => {
+    const seen: unknown[] = [];
+    const direct = await openDirect(await freshDatabase(kind), clock);
+    const tenants = await createTenants(direct.ports);
+    const digest = await createKeyIn(direct, tenants.users.account);
+    const partnerDigest = await createKeyIn(direct, tenants.users.partner);
+    return { direct, tenants, digest, partnerDigest, seen, calls: storeOn(direct.storage.database), close: direct.close };
+  });
+  const request = ({ by = its.digest, campaignId = its.tenants.campaign.id, at = now } = {}) => ({ ...toCaller(by), campaignId, at });
   const newCall = (requestId: string, more: Partial<NewCall> = {}): NewCall => ({
     ...{ contactId: `contact of ${requestId}`, requestId, phone: '+493012345678', name: null, timeZone: null, variables: null },
     ...{ notBefore: null, notAfter: null, ...more },
   });
-
-  return {
-    ...{ now, createKey, storeOn, request, newCall },
-    get direct() {
-      return direct;
-    },
-    get tenants() {
-      return tenants;
-    },
-    /** The key of an account user. */
-    get digest() {
-      return digest;
-    },
-    /** A partner user's key, with access to both of the partner's campaigns. */
-    get partnerDigest() {
-      return partnerDigest;
-    },
-    /** What the store has reported since the test started or last assigned `seen`. */
-    get seen() {
-      return seen;
-    },
-    set seen(reports: unknown[]) {
-      seen = reports;
-    },
-    get calls() {
-      return calls;
-    },
-    set calls(store: CallStore) {
-      calls = store;
-    },
+  beforeEach(async () => {
+    await its.direct.storage.database.write('calls').delete();
+    its.seen = [];
+    its.calls = storeOn(its.direct.storage.database);
+  });
+  return Object.assign(its, {
+    ...{ now, storeOn, request, newCall },
+    createKey: (user: User, expiration?: Expiration) => createKeyIn(its.direct, user, expiration),
     place: (requestId: string, more: Partial<NewCall> = {}, by: Parameters<typeof request>[0] = {}) =>
-      calls.place(request(by), newCall(requestId, more)),
+      its.calls.place(request(by), newCall(requestId, more)),
     /** The call's row. */
-    row: (requestId: string) => direct.storage.database.read('calls').where({ request_id: requestId }).first(),
-  };
+    row: (requestId: string) => its.direct.storage.database.read('calls').where({ request_id: requestId }).first(),
+  });
 }
 
 type Asked = { n: number; deadline: number };
