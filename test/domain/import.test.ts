@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { ImportInterrupted, importFileSchema } from '../../core/domain/directory/import.ts';
 import { Problem } from '../../core/domain/problem.ts';
-import { accounts, ada, all, campaigns, counts, createImports, partners, pat, readRefusal, stan, tia } from '../support/ports.ts';
+import { accounts, ada, all, campaigns, counts, createImports, partners, pat, readProblem, stan, tia } from '../support/ports.ts';
 
 const staff = (count: number) => Array.from({ length: count }, (_, n) => ({ ...stan, externalId: `s${n}`, email: `s${n}@example.com` }));
 
@@ -163,11 +163,11 @@ describe('importing', () => {
     const importing = (code: 'unavailable' | 'conflict') => createImports(1, new Problem(code, '')).run({ users: staff(1) });
     const error = await importing('unavailable').catch((failure) => failure);
     expect([error.name, error.soFar.uncertain.length]).to.deep.equal(['ImportInterrupted', 1]);
-    expect(await readRefusal(importing('conflict'))).to.equal('conflict: ');
+    expect(await readProblem(importing('conflict'))).to.equal('conflict: ');
   });
 
   it('throws the original error if it fails before writing anything', async () => {
-    expect(await readRefusal(createImports(1).run({ partners }))).to.equal('undefined: The disk is full.');
+    expect(await readProblem(createImports(1).run({ partners }))).to.equal('no problem: Error: The disk is full.');
   });
 
   for (const [what, file, refusal] of [
@@ -189,7 +189,7 @@ describe('importing', () => {
   ] as const) {
     it(`refuses ${what}, says where, and writes nothing`, async () => {
       const { run, steps } = createImports();
-      expect(await readRefusal(run(importFileSchema.parse(file)))).to.equal(refusal);
+      expect(await readProblem(run(importFileSchema.parse(file)))).to.equal(refusal);
       expect(steps).to.deep.equal([]);
     });
   }
@@ -205,7 +205,7 @@ describe('importing', () => {
       const { run } = createImports();
       const advice =
         'An account user needs an account, a partner user needs a partner (and may be limited to one of its accounts), and staff must have neither.';
-      expect(await readRefusal(run({ ...all, users: [user] }))).to.equal(`invalid: users.0: ${advice}`);
+      expect(await readProblem(run({ ...all, users: [user] }))).to.equal(`invalid: users.0: ${advice}`);
     });
   }
 
@@ -220,7 +220,7 @@ describe('importing', () => {
       const { run } = createImports();
       await run(all);
       const name = kind === 'account' ? 'a1' : 'c1';
-      expect(await readRefusal(run(importFileSchema.parse({ ...all, ...moved })))).to.equal(
+      expect(await readProblem(run(importFileSchema.parse({ ...all, ...moved })))).to.equal(
         `invalid: ${kind}s.0: The ${kind} ${name} already belongs elsewhere. Only users can be moved.`,
       );
     });
@@ -232,7 +232,7 @@ describe('importing', () => {
     const { run } = createImports();
     await run({ users: first });
     const taken = 'conflict: Another user already has the email address b@example.com.';
-    expect(await readRefusal(run({ users: [user('u1', 'b@example.com'), user('u2', 'c@example.com')] }))).to.equal(taken);
+    expect(await readProblem(run({ users: [user('u1', 'b@example.com'), user('u2', 'c@example.com')] }))).to.equal(taken);
     expect((await run({ users: [user('u1', 'c@example.com'), user('u2', 'a@example.com')] })).users).to.deep.equal(counts(0, 2, 0));
   });
 
@@ -242,6 +242,6 @@ describe('importing', () => {
     await run({ users: [stan] });
     strangers.set('sue@example.com', null);
     for (const email of [stan.email, 'sue@example.com'])
-      expect(await readRefusal(run({ users: [{ ...stan, externalId: 'u9', email }] }))).to.equal(taken(email));
+      expect(await readProblem(run({ users: [{ ...stan, externalId: 'u9', email }] }))).to.equal(taken(email));
   });
 });

@@ -188,7 +188,7 @@ export function failToStart(environment: Record<string, string>, user?: number):
 
 /** Starts a core that may not get as far as listening. */
 export function start(database: string) {
-  const env = { ...bareEnvironment, PORT: '0', MANAGEMENT_PORT: '0', DATABASE_URL: database, SESSION_SECRETS: testSecret };
+  const env = { ...bareEnvironment, ...toEnvironment(database), LOG_LEVEL: 'info' };
   const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const lines: string[] = [];
   for (const input of [child.stdout, child.stderr]) createInterface({ input }).on('line', (line) => lines.push(line));

@@ -99,7 +99,7 @@ export async function startProvider(
       })),
       jwks: { keys: [{ ...key.privateKey.export({ format: 'jwk' }), kid: key.kid, use: 'sig', alg: 'RS256' } as JWK] },
       ttl: { Interaction: 600, Grant: 600, Session: 600, AccessToken: 600, IdToken: 600, AuthorizationCode: 60 },
-      adapter: InMemory,
+      adapter: inMemory,
       cookies: { keys: ['a key for the cookies of the provider'] },
       claims: { openid: ['sub'], email: ['email', 'email_verified'] },
       features: {
@@ -183,34 +183,17 @@ function signToken(text: string, signature: NonNullable<Forgery['signature']>, o
 /** Replaces the provider's own storage in memory, which prints a warning on standard error. It must outlive a change of keys. */
 const stored = new Map<string, AdapterPayload>();
 
-class InMemory implements Adapter {
-  readonly #name: string;
-
-  constructor(name: string) {
-    this.#name = name;
-  }
-
-  async upsert(id: string, payload: AdapterPayload): Promise<void> {
-    stored.set(`${this.#name} ${id}`, payload);
-  }
-  async find(id: string): Promise<AdapterPayload | undefined> {
-    return stored.get(`${this.#name} ${id}`);
-  }
-  async findByUid(uid: string): Promise<AdapterPayload | undefined> {
-    return [...stored.values()].find((payload) => payload.uid === uid);
-  }
-  async findByUserCode(): Promise<undefined> {}
-  async consume(id: string): Promise<void> {
-    const payload = await this.find(id);
-    if (payload) payload['consumed'] = true;
-  }
-  async destroy(id: string): Promise<void> {
-    stored.delete(`${this.#name} ${id}`);
-  }
-  async revokeByGrantId(grantId: string): Promise<void> {
+const inMemory = (name: string): Adapter => ({
+  upsert: async (id, payload) => void stored.set(`${name} ${id}`, payload),
+  find: async (id) => stored.get(`${name} ${id}`),
+  findByUid: async (uid) => [...stored.values()].find((payload) => payload.uid === uid),
+  findByUserCode: async () => undefined,
+  consume: async (id) => void Object.assign(stored.get(`${name} ${id}`) ?? {}, { consumed: true }),
+  destroy: async (id) => void stored.delete(`${name} ${id}`),
+  async revokeByGrantId(grantId) {
     for (const [key, payload] of stored) if (payload['grantId'] === grantId) stored.delete(key);
-  }
-}
+  },
+});
 
 /** A core with tenants and a provider. @property url the PUBLIC_URL */
 export type ProviderHarness = CoreHarness & { url: string; provider: TestProvider };
@@ -299,7 +282,7 @@ export class TestBrowser {
   /** Takes over another browser's cookies, as an attacker would plant them. */
   plant(url: string, cookie: string): void {
     const jar = this.#findJar(url);
-    for (const pair of cookie.split('; ')) jar.set(pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1));
+    for (const [name, value] of splitCookies(cookie)) jar.set(name, value);
   }
 
   async open(url: string, headers: Record<string, string> = {}): Promise<Answer> {
@@ -310,8 +293,7 @@ export class TestBrowser {
     const cookie = this.cookie(url);
     const answer = await ask(method, url, { headers, ...(cookie === '' ? {} : { cookie }), ...(body && { body }) });
     const jar = this.#findJar(url);
-    for (const pair of readCookies(answer).split('; ')) {
-      const [name, value] = [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)];
+    for (const [name, value] of splitCookies(readCookies(answer))) {
       if (value === '') jar.delete(name);
       else jar.set(name, value);
     }
@@ -336,3 +318,6 @@ export class TestBrowser {
     return jar;
   }
 }
+
+const splitCookies = (cookies: string) =>
+  cookies.split('; ').map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)] as const);

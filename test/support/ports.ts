@@ -249,10 +249,3 @@ export const tia = { externalId: 'u3', email: 'tia@example.com', name: 'Tia', us
 export const stan = { externalId: 'u4', email: 'stan@example.com', name: 'Stan', userType: 'staff' as const };
 export const all = { partners, accounts, campaigns, users: [ada, pat, tia, stan] };
 export const counts = (added: number, changed: number, unchanged: number) => ({ added, changed, unchanged });
-
-/** Returns the error message of an import, starting with the problem code. */
-export const readRefusal = (importing: Promise<unknown>) =>
-  importing.then(
-    () => 'nothing',
-    (error) => `${error.code}: ${error.message}`,
-  );
