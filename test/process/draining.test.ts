@@ -135,34 +135,6 @@ describe('a core that is told to stop', () => {
 
   const startHere = (environment: Record<string, string>) => withKey('sqlite', (database) => startCoreHere(database, { environment }));
 
-  it("loses no request from clients that stop sending once it reports that it isn't ready", async function () {
-    this.timeout(30_000);
-    const core = await startHere({ DRAIN_DELAY: '3' });
-    let isReady = true;
-    let accepted = 0;
-    const failures: unknown[] = [];
-    const load = Promise.all(
-      Array.from({ length: 16 }, async () => {
-        while (isReady) {
-          try {
-            if ((await placeCall(core.url, tenants.campaign.id, key)).status === 202) accepted++;
-          } catch (error) {
-            failures.push(error);
-          }
-        }
-      }),
-    );
-    await until(() => accepted >= 200);
-    const stopped = core.close();
-    await until(async () => (await ask('GET', `${core.managementUrl}/readyz`)).status === 503);
-    isReady = false;
-    await load;
-    await stopped;
-    expect(failures).to.deep.equal([]);
-    const rows: unknown[] = await direct.storage.database.read('calls').pluck('contact_id');
-    expect(rows).to.have.length(accepted);
-  });
-
   it("waits for the hand-off in progress, and doesn't claim more calls", async () => {
     let answer = () => {};
     const receiver = await startReceiver((_, response) => {
