@@ -4,27 +4,11 @@ import { LineSet } from '../../cli/batch/long-file.ts';
 import { plainReading } from '../../cli/batch/reading.ts';
 import type { Run, RunHeader } from '../../cli/batch/run-journal.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
+import { runHeader } from '../support/cli.ts';
 
-const request: RunRequest = {
-  server: 'https://core',
-  profile: 'default',
-  campaignId: 'campaign',
-  path: '/contacts.csv',
-  content: 'digest',
-  reading: plainReading,
-  calls: 3,
-  skipped: 0,
-  ownRequestIds: false,
-};
-const header = (changes: Partial<RunHeader> = {}): RunHeader => ({
-  ...request,
-  version: 1,
-  repetition: '',
-  startedAt: '2026-11-22T12:00:00.000Z',
-  ...changes,
-});
+const request: RunRequest = runHeader();
 const run = (changes: Partial<RunHeader> = {}, completedAt: string | null = null): Run => ({
-  header: header(changes),
+  header: runHeader(changes),
   file: '/runs/0123456789abcdef.jsonl',
   placed: new LineSet(),
   unsettled: new Map(),

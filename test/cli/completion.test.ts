@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { CliHome, cliMain } from '../support/cli.ts';
+import { CliHome, cliMain, runHeader } from '../support/cli.ts';
 import { bareEnvironment } from '../support/commands.ts';
 import { freshDirectory } from '../support/databases.ts';
 
@@ -75,13 +75,10 @@ describe('callkey completion', () => {
         // Each completion starts the shell and the command.
         this.timeout(180_000);
         const run = `${'0'.repeat(24)}5f3a9c01.jsonl`;
-        const header = { version: 1, server: 'http://127.0.0.1:1', profile: 'p', campaignId: 'c', path: null, content: '', repetition: '' };
-        const reading = { columns: {}, country: null, zone: null };
-        const counts = { calls: 1, skipped: 0, ownRequestIds: false, startedAt: '2026-11-22T12:00:00.000Z' };
         const folder = join(home.directory, '.config/callkey');
         const state = join(home.directory, '.local/state/callkey/runs');
         for (const path of [folder, state]) mkdirSync(path, { recursive: true });
-        writeFileSync(join(state, run), `${JSON.stringify({ ...header, reading, ...counts })}\n`);
+        writeFileSync(join(state, run), `${JSON.stringify(runHeader())}\n`);
         writeFileSync(join(folder, 'campaigns.json'), JSON.stringify({ default: { reminders: 'c' }, staging: { recalls: 'd' } }));
         expect(offered('callkey --profile staging call cancel rec', 'lls')).to.contain('recalls').and.not.contain('reminders');
         expect(offered('callkey call cancel --run 5f', 'c01')).to.contain('5f3a9c01');

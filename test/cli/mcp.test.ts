@@ -80,17 +80,10 @@ describe('callkey mcp', () => {
     ]);
     expect([second['isError'], repeated['isError']]).to.deep.equal([true, undefined]);
     expect(getText(second)).to.contain('its limit');
-    agent.leave();
-    await agent.ended;
-  });
-
-  it("refuses a number that isn't allowed even if its request ID was sent before", async () => {
-    const agent = await startAgent('--allow', '+49');
-    its.network.faults.push({ status: 422 });
-    expect(await agent.call('place_call', { requestId: 'agent-5', contact: { phone: '+493012345678' } })).to.have.property('isError', true);
-    const other = await agent.call('place_call', { requestId: 'agent-5', contact: { phone: '+12025550143' } });
+    // Although this request ID was sent before.
+    const other = await agent.call('place_call', { requestId: 'agent-2', contact: { phone: '+12025550143' } });
     expect(getText(other)).to.contain("isn't allowed here");
-    expect(its.network.seen).to.have.length(1);
+    expect(its.network.seen).to.have.length(2);
     agent.leave();
     await agent.ended;
   });

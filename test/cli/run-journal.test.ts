@@ -22,15 +22,11 @@ import {
 } from '../../cli/batch/run-journal.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
 import type { Folders } from '../../cli/state/folders.ts';
+import { runHeader as header } from '../support/cli.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { openFilesIn } from '../support/hooks.ts';
 import { until } from '../support/until.ts';
 
-const header = (changes: Partial<RunHeader> = {}): RunHeader => ({
-  ...{ version: 1, server: 'https://core', profile: 'default', campaignId: 'campaign', path: '/contacts.csv', content: 'digest' },
-  ...{ reading: plainReading, repetition: '', calls: 3, skipped: 0, ownRequestIds: false },
-  ...{ startedAt: '2026-11-22T12:00:00.000Z', ...changes },
-});
 const done = '2026-11-22T13:00:00.000Z';
 const call = 'digest';
 const placed = (line: number) => ({ line, contactId: `contact-${line}`, placedAt: done, call });

@@ -8,6 +8,7 @@ import { expect } from 'chai';
 import { openCallFile } from '../../cli/batch/call-file.ts';
 import { type CallLine, checkLines, goodLines, type InvalidLine } from '../../cli/batch/check-file.ts';
 import { plainReading, type Reading } from '../../cli/batch/reading.ts';
+import type { RunHeader } from '../../cli/batch/run-journal.ts';
 import { bareEnvironment, type Ended, runScript } from './commands.ts';
 import { freshDirectory } from './databases.ts';
 import { skip } from './suites.ts';
@@ -113,6 +114,13 @@ export function ndjson(text: string): Record<string, unknown>[] {
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line));
 }
+
+/** The header of a run's journal. */
+export const runHeader = (changes: Partial<RunHeader> = {}): RunHeader => ({
+  ...{ version: 1, server: 'https://core', profile: 'default', campaignId: 'campaign', path: '/contacts.csv', content: 'digest' },
+  ...{ reading: plainReading, repetition: '', calls: 3, skipped: 0, ownRequestIds: false },
+  ...{ startedAt: '2026-11-22T12:00:00.000Z', ...changes },
+});
 
 /** What a file contains, as the command reads it. */
 type Read = { good: CallLine[]; bad: InvalidLine[]; duplicateNumber: [number, number][]; notes: string[]; content: string };

@@ -76,27 +76,21 @@ describe('callkey call cancel, for many calls', () => {
     expect((await place(savePhones([...numbers, phone(9)]))).code).to.equal(0);
   });
 
-  describe('after the cancelling command has ended', () => {
-    const placeLate = async (count: number, ...faults: { status: number; body: string }[]) => {
-      const numbers = phones(count);
-      const held = Promise.withResolvers<void>();
-      its.network.faults.push(...numbers.map(() => held.promise));
-      const placing = started(savePhones(numbers));
-      await until(() => its.network.seen.length === count);
-      const cancelling = its.home.start(['call', 'cancel', '--run', await newestRun()]);
-      await until(() => its.network.seen.filter(({ method }) => method === 'DELETE').length === count);
-      cancelling.child.kill('SIGKILL');
-      await cancelling.ended;
-      its.network.faults.push(...faults);
-      held.resolve();
-      return { ...(await placing.ended), states: (await states(numbers)).toSorted() };
-    };
-
-    it("cancels the other calls that arrive if one of them can't be cancelled, and says so", async () => {
-      const { stderr, ...placed } = await placeLate(2, { status: 409, body: '<html>' });
-      expect(placed.states, stderr).to.deep.equal(['cancelled', 'queued']);
-      expect(stderr).to.match(/while line \d was being sent, and callkey couldn't cancel its call: .* Run call cancel again\./);
-    });
+  it("cancels the other calls that arrive after the cancelling command has ended if one of them can't be cancelled, and says so", async () => {
+    const numbers = phones(2);
+    const held = Promise.withResolvers<void>();
+    its.network.faults.push(...numbers.map(() => held.promise));
+    const placing = started(savePhones(numbers));
+    await until(() => its.network.seen.length === 2);
+    const cancelling = its.home.start(['call', 'cancel', '--run', await newestRun()]);
+    await until(() => its.network.seen.filter(({ method }) => method === 'DELETE').length === 2);
+    cancelling.child.kill('SIGKILL');
+    await cancelling.ended;
+    its.network.faults.push({ status: 409, body: '<html>' });
+    held.resolve();
+    const { stderr } = await placing.ended;
+    expect((await states(numbers)).toSorted(), stderr).to.deep.equal(['cancelled', 'queued']);
+    expect(stderr).to.match(/while line \d was being sent, and callkey couldn't cancel its call: .* Run call cancel again\./);
   });
 
   it('reports a call as never placed only if it has not arrived after the longest attempt to send it', async () => {

@@ -1,7 +1,9 @@
-import { appendFileSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { CliHome, type CliProcess, ndjson } from '../../support/cli.ts';
+import { startRun } from '../../../cli/batch/run-journal.ts';
+import { xdgFolders } from '../../../cli/state/folders.ts';
+import { CliHome, type CliProcess, ndjson, runHeader } from '../../support/cli.ts';
 import { callFiles, sharedIntegrator } from '../../support/integrator.ts';
 
 describe('callkey call place --from, which places each call exactly once,', () => {
@@ -40,27 +42,11 @@ describe('callkey call place --from, which places each call exactly once,', () =
 
   it('survives two commands that start the same run at the same moment, and all of its calls can be cancelled', async () => {
     // Comparing the file with this earlier run takes so long that neither command has its journal before the other has started.
-    const runs = join(its.home.directory, '.local/state/callkey/runs');
-    mkdirSync(runs, { recursive: true });
-    const { campaign } = its.tenants;
-    const at = new Date().toISOString();
-    const target = {
-      version: 1,
-      server: its.network.url,
-      profile: 'default',
-      campaignId: campaign.id,
-      path: null,
-      content: '',
-      reading: { columns: {}, country: null, zone: null },
-      repetition: '',
-    };
-    const entries = Array.from({ length: 20_000 }, (_, n) => ({ line: n + 2, contactId: 'c', placedAt: at, call: '0'.repeat(20) }));
-    const earlier = [
-      { ...target, calls: entries.length, skipped: 0, ownRequestIds: false, startedAt: at },
-      ...entries,
-      { completedAt: at },
-    ];
-    writeFileSync(join(runs, 'earlier.jsonl'), earlier.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
+    const [calls, at] = [20_000, new Date().toISOString()];
+    const target = { server: its.network.url, campaignId: its.tenants.campaign.id, path: null, content: '' };
+    const earlier = await startRun(xdgFolders({}, its.home.directory), runHeader({ ...target, calls, startedAt: at }));
+    const entries = Array.from({ length: calls }, (_, n) => ({ line: n + 2, contactId: 'c', placedAt: at, call: '0'.repeat(20) }));
+    appendFileSync(earlier.file, [...entries, { completedAt: at }].map((entry) => `${JSON.stringify(entry)}\n`).join(''));
     const path = file(createCsv(40));
     const both = [started(path, '--rate', '20'), started(path, '--rate', '1', '--concurrency', '1')];
     await Promise.all(both.map((command) => command.printed(/"placed/)));
