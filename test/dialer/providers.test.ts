@@ -97,6 +97,9 @@ describe('the recipe for', () => {
     TWILIO_STREAM_URL: 'wss://agent.example/stream',
     PUBLIC_URL: 'https://calls.example',
   };
+  const signedByTwilio = (text: string, token = twilio.TWILIO_AUTH_TOKEN) => ({
+    'X-Twilio-Signature': createHmac('sha1', token).update(text).digest('base64'),
+  });
 
   it('Twilio places the call with its variables as parameters, and accepts only outcomes signed by Twilio', async () => {
     await start('twilio', { ...twilio, TWILIO_API: api.url });
@@ -116,13 +119,10 @@ describe('the recipe for', () => {
     );
     const outcome = 'CallStatus=completed&CallDuration=62&CallSid=CA1';
     const signed = `https://calls.example${callback}CallDuration62CallSidCA1CallStatuscompleted`;
-    const signature = (token: string) => ({
-      'Content-Type': 'application/x-www-form-urlencoded',
-      'X-Twilio-Signature': createHmac('sha1', token).update(signed).digest('base64'),
-    });
-    expect(await reportTo(callback, signature('another'), outcome)).to.equal(401);
+    const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
+    expect(await reportTo(callback, { ...form, ...signedByTwilio(signed, 'another') }, outcome)).to.equal(401);
     expect((await findRow('one'))?.state).to.equal('dialing');
-    expect(await reportTo(callback, signature('token'), outcome)).to.equal(204);
+    expect(await reportTo(callback, { ...form, ...signedByTwilio(signed) }, outcome)).to.equal(204);
     expect(await ended('one', 'completed')).to.deep.include({ detail: 'Twilio: completed', seconds: 62, answeredBy: null });
   });
 
@@ -145,11 +145,7 @@ describe('the recipe for', () => {
       const callback = new URL(fields['StatusCallback'] ?? '');
       const path = `${callback.pathname}${callback.search}`;
       const reportFields = (name: string, value: string) =>
-        reportTo(
-          path,
-          { 'X-Twilio-Signature': createHmac('sha1', 'token').update(`${callback.href}${name}${value}`).digest('base64') },
-          `${name}=${value}`,
-        );
+        reportTo(path, signedByTwilio(`${callback.href}${name}${value}`), `${name}=${value}`);
       expect(await reportFields('AnsweredBy', answerer)).to.equal(204);
       expect((await findRow(`call-${n}`))?.state).to.equal('dialing');
       expect(await reportFields('CallStatus', status)).to.equal(204);
