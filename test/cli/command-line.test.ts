@@ -3,7 +3,6 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { createProgram } from '../../cli/program.ts';
-import { ask } from '../support/http.ts';
 import { sharedIntegrator, singleCalls } from '../support/integrator.ts';
 import { somePhone } from '../support/tenants.ts';
 
@@ -148,14 +147,13 @@ describe('callkey as a command-line program', () => {
     expect(lines.filter(({ length }) => length > 80)).to.deep.equal([]);
   });
 
-  it('sends its key only to the three endpoints', async () => {
+  it('sends its key only to the endpoints for calls, with its version in the User-Agent header', async () => {
     await place(somePhone());
     await cancel('--last');
-    const refused = await ask('POST', `${its.core.url}/elsewhere`, { key: its.key });
-    expect(refused.status).to.equal(401);
     expect(its.network.seen.map(({ method, path }) => `${method} ${path.split('/').slice(0, 4).join('/')}`)).to.deep.equal([
       'POST /api/v1/campaigns',
       'DELETE /api/v1/campaigns',
     ]);
+    expect(its.network.seen[0]?.headers['user-agent']).to.match(/^callkey\/\d+\.\d+\.\d+ node\/\d+\.\d+\.\d+/);
   });
 });

@@ -125,17 +125,12 @@ describe('the reason for a disk error', () => {
 });
 
 describe('reading a file that may be missing', () => {
-  it('returns nothing if the file is missing or its folder is a file', async () => {
-    const folder = freshDirectory();
-    writeFileSync(join(folder, 'file'), '');
-    for (const path of [join(folder, 'none'), join(folder, 'file', 'none')])
-      expect([await readIfExists(path), await listIfExists(path)]).to.deep.equal([undefined, []]);
-  });
-
-  it('returns the content if the file exists', async () => {
+  it('returns the content, or nothing if the file is missing or its folder is a file', async () => {
     const folder = freshDirectory();
     writeFileSync(join(folder, 'file'), 'text');
     expect([await readIfExists(join(folder, 'file')), await listIfExists(folder)]).to.deep.equal(['text', ['file']]);
+    for (const path of [join(folder, 'none'), join(folder, 'file', 'none')])
+      expect([await readIfExists(path), await listIfExists(path)]).to.deep.equal([undefined, []]);
   });
 
   it("fails if the file exists but can't be read", async () => {

@@ -20,6 +20,7 @@ import { CallkeyError } from '../../cli/client/errors.ts';
 import { checkedKey, openKeyStore, readEnvironmentKey, readKey } from '../../cli/connection/keys.ts';
 import type { Settings } from '../../cli/connection/settings.ts';
 import type { Folders } from '../../cli/state/folders.ts';
+import { freshFolders } from '../support/cli.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { openFilesIn } from '../support/hooks.ts';
 import { skip } from '../support/suites.ts';
@@ -37,8 +38,7 @@ describe("a profile's key file", () => {
   let path: string;
   beforeEach(function () {
     if (process.platform === 'win32') skip(this, "Windows doesn't have these permissions");
-    const directory = freshDirectory();
-    folders = { config: join(directory, 'c'), data: join(directory, 'd'), state: join(directory, 's') };
+    folders = freshFolders();
     path = join(folders.data, 'keys', 'work@https.calls.example.com');
   });
   const open = () => openKeyStore('file', 'work', server, folders);
@@ -125,8 +125,7 @@ describe("a profile's key", () => {
   const stored = settings({ server, key: 'file' });
   let folders: Folders;
   beforeEach(() => {
-    const directory = freshDirectory();
-    folders = { config: join(directory, 'c'), data: join(directory, 'd'), state: join(directory, 's') };
+    folders = freshFolders();
   });
   const notAKey =
     "isn't an API key: a key is svc_sk_live_ followed by 49 letters and digits, which end in a checksum. Copy the whole key again.";

@@ -22,7 +22,7 @@ import {
 } from '../../cli/batch/run-journal.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
 import type { Folders } from '../../cli/state/folders.ts';
-import { runHeader as header } from '../support/cli.ts';
+import { freshFolders, runHeader as header } from '../support/cli.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { openFilesIn } from '../support/hooks.ts';
 import { until } from '../support/until.ts';
@@ -77,8 +77,7 @@ describe('run journals', () => {
   let folders: Folders;
   let runs: string;
   beforeEach(() => {
-    const directory = freshDirectory();
-    folders = { config: join(directory, 'c'), data: join(directory, 'd'), state: join(directory, 's') };
+    folders = freshFolders();
     runs = join(folders.state, 'runs');
   });
   const start = (changes: Partial<RunHeader> = {}) => startRun(folders, header(changes));

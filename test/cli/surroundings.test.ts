@@ -16,11 +16,6 @@ describe('callkey in its environment', () => {
   const callsTo = (phone: string) => its.direct.storage.database.read('calls').where({ phone });
   const allCalls = async (): Promise<number> => (await its.direct.storage.database.read('calls')).length;
 
-  it('sends its version in the User-Agent header', async () => {
-    await its.home.run(placeArgs(somePhone()));
-    expect(its.network.seen[0]?.headers['user-agent']).to.match(/^callkey\/\d+\.\d+\.\d+ node\/\d+\.\d+\.\d+/);
-  });
-
   describe('a read-only home folder', () => {
     /** No one can create a folder there, not even root. */
     const readOnly = { HOME: '/dev/null' };

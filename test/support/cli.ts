@@ -9,6 +9,7 @@ import { openCallFile } from '../../cli/batch/call-file.ts';
 import { type CallLine, checkLines, goodLines, type InvalidLine } from '../../cli/batch/check-file.ts';
 import { plainReading, type Reading } from '../../cli/batch/reading.ts';
 import type { RunHeader } from '../../cli/batch/run-journal.ts';
+import type { Folders } from '../../cli/state/folders.ts';
 import { bareEnvironment, type Ended, runScript } from './commands.ts';
 import { freshDirectory } from './databases.ts';
 import { skip } from './suites.ts';
@@ -113,6 +114,12 @@ export function ndjson(text: string): Record<string, unknown>[] {
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line));
+}
+
+/** Returns folders for the command's files, as in a home folder that doesn't have them yet. */
+export function freshFolders(): Folders {
+  const directory = freshDirectory();
+  return { config: join(directory, 'c'), data: join(directory, 'd'), state: join(directory, 's') };
 }
 
 /** The header of a run's journal. */
