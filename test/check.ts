@@ -41,6 +41,14 @@ const leftOut: readonly { what: string; folder: string; mentions?: RegExp }[] = 
   { what: 'shards', folder: 'test/process/shards' },
   { what: 'PostgreSQL servers that fail', folder: 'test/process/failing-postgres' },
   { what: 'proxies', folder: 'test/process/proxies' },
+  {
+    what: 'cores that stop, start wrongly, or lose their database or provider',
+    folder: 'test/process/(?:do-not-call-races|draining|inside-calling-hours|killed-import|outages|provider-tls|start-errors|tls-checks)',
+  },
+  {
+    what: 'commands that are killed, lack a disk or folder, or complete words in three shells',
+    folder: 'test/cli/(?:call/(?:cancel-batch|cancel-late-calls|place-file-faults)|completion|surroundings)',
+  },
   { what: 'examples in nine languages', folder: 'test/http/retrying' },
   { what: 'packages', folder: 'test/(?:scripts/pack-|cli/package)' },
   {
