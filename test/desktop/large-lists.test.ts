@@ -5,6 +5,7 @@ import { timeCursors } from '../../core/domain/paging.ts';
 import { addSession, describeBrowser, sharedBrowser, violationsOn } from '../support/browser.ts';
 import { finders } from '../support/console-harness.ts';
 import { openCore } from '../support/core.ts';
+import { createKeyOn } from '../support/sample-data.ts';
 import { openOnce } from '../support/suites.ts';
 import { createKey, placeCall, signIn } from '../support/tenants.ts';
 
@@ -15,6 +16,7 @@ describeBrowser('the console with more campaigns, users and calls than fit on a 
   let context: BrowserContext;
   let page: Page;
   let cookie: string;
+  let oldest: string;
 
   before(async () => {
     const { partner, account, campaign } = harness.tenants;
@@ -27,7 +29,8 @@ describeBrowser('the console with more campaigns, users and calls than fit on a 
     await write.raw(`INSERT INTO accounts (id, name, partner_id, created_at)
       SELECT 'a' || i, printf('Praxis %04d', i), '${partner.id}', 1 FROM ${numbers(count)}`);
     await write.raw(`INSERT INTO api_keys (id, digest, name, creator_id, creator_partner_id, partner_id, created_at)
-      SELECT 'k' || i, 'd' || i, printf('Key %04d', i), 'u1', '${partner.id}', '${partner.id}', i FROM ${numbers(count)}`);
+      SELECT 'k' || i, 'd' || i, printf('Key %04d', i), 'u1', '${partner.id}', '${partner.id}', ${Date.UTC(2026, 8)} + i FROM ${numbers(count)}`);
+    ({ keyValue: oldest } = await createKeyOn(harness, harness.tenants.users.partner, 'The oldest', { on: '2020-01-01T00:00:00.000Z' }));
     await write.raw(`INSERT INTO calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, phone, placed_at)
       SELECT printf('%09d', i), '${campaign.id}', '${account.id}', 'r' || i, 'k', 'completed', '+493012345678', ${Date.now()} FROM ${numbers(6_000)}`);
     cookie = await signIn(harness.core.url, 'pat@example.com');
@@ -40,11 +43,26 @@ describeBrowser('the console with more campaigns, users and calls than fit on a 
   });
   afterEach(() => context.close());
 
-  const { button, row } = finders(() => page);
+  const { button, row, dialog, panel } = finders(() => page);
   const open = async (hash: string) => {
     await page.goto(`${harness.core.url}/${hash}`);
     await page.getByRole('navigation').waitFor();
   };
+
+  it('lists only the newest 500 keys, says how to list the others, and finds an older one by its value', async () => {
+    await open('#/api-keys');
+    await page.getByText(/^Newest 500 of 70\d keys/).waitFor();
+    await page.getByText('callkey-admin key list --all').waitFor();
+    await button('Which key is this?').click();
+    await page.getByLabel('Key value').fill(` ${oldest.replaceAll('_', '\\_\u200B')}\n`);
+    await button('Find key').click();
+    await panel().getByRole('heading', { name: 'The oldest' }).waitFor();
+    await button(/Revoke…/).click();
+    await dialog('Revoke API Key?').waitFor();
+    await button('Cancel').click();
+    await page.getByLabel('Search by name').fill('The oldest');
+    await page.getByText('No matching API keys').waitFor();
+  });
 
   it('searches for users on the server, and loads more users on request', async () => {
     await open('#/users');
