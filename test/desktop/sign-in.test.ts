@@ -1,15 +1,21 @@
 import { readFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { screensFor } from '../../desktop/screens.ts';
+import { certificateAuthority, hasOpenssl } from '../support/certificate.ts';
 import { openConsole, signInAs, type UserName, untilFocused } from '../support/console-harness.ts';
+import { startCoreHere } from '../support/core.ts';
 import { describeDesktop, launchConsole } from '../support/electron.ts';
 import { type Listening, listenHere } from '../support/listen.ts';
 import { faultyProxy } from '../support/proxies.ts';
-import { openOnce } from '../support/suites.ts';
+import { openOnce, skip } from '../support/suites.ts';
 import { password } from '../support/tenants.ts';
 import { eventually, until } from '../support/until.ts';
+
+const html = { 'Content-Type': 'text/html' };
 
 describeDesktop('the console, at sign-in,', () => {
   const harness = openOnce(() => openConsole());
@@ -36,6 +42,12 @@ describeDesktop('the console, at sign-in,', () => {
     const server = await listenHere(createServer(answer));
     servers.push(server);
     return server.url;
+  }
+
+  /** Tries to sign in, and waits for a text that begins like this. */
+  async function expectVerdict(address: string, says: string): Promise<void> {
+    await submit(address, 'ada@example.com');
+    await harness.page.getByText(new RegExp(`^${says.replace(/[.()?]/g, '\\$&')}`)).waitFor();
   }
 
   it("shows a form that doesn't scroll if the window is large enough", async () => {
@@ -116,13 +128,6 @@ describeDesktop('the console, at sign-in,', () => {
     await harness.page.getByText('would cross the network unencrypted').waitFor();
   });
 
-  it("says why it can't reach a server", async () => {
-    await submit('http://127.0.0.1:1', 'ada@example.com');
-    await harness.page
-      .getByText('Can’t reach the server. Connection refused. Check the address, and make sure that the server is running.')
-      .waitFor();
-  });
-
   it('recognizes an older, incompatible core, and returns to the form', async () => {
     const url = await somethingElse((_, response) => response.writeHead(200, { 'Callkey-Contract': '0' }).end('{}'));
     await submit(url, 'ada@example.com');
@@ -145,6 +150,55 @@ describeDesktop('the console, at sign-in,', () => {
     release();
     expect(await answer).to.deep.equal({ ok: false, failure: { kind: 'session-ended' } });
     expect(sent('POST')).to.equal(0);
+    await network.close();
+  });
+
+  it('recognizes a login wall, says what to do, and sends it no secret', async () => {
+    const seen: string[] = [];
+    const url = await somethingElse(async (request, response) => {
+      seen.push(`${request.method} ${request.url} ${await buffer(request)} ${request.headers.cookie ?? ''}`.trim());
+      response.writeHead(200, html).end('<!doctype html><form><input name="user"><input type="password" name="pass"></form>');
+    });
+    await expectVerdict(url, 'A sign-in page responded instead of a Callkey server.');
+    expect(new Set(seen)).to.deep.equal(new Set(['GET /console/sign-in']));
+  });
+
+  it('recognizes the management address, and a path that leads nowhere on a core', async () => {
+    const managed = await startCoreHere(harness.database);
+    await expectVerdict(managed.managementUrl ?? '', 'This is the management address of a Callkey server');
+    await managed.close();
+    await expectVerdict(`${harness.core.url}/v2/console`, `A Callkey server responded, but not under this path. Try ${harness.core.url}`);
+  });
+
+  it('recognizes a port with TLS from its plain address, and one without TLS from its https address', async function () {
+    if (!hasOpenssl) skip(this, "openssl isn't installed");
+    const secure = await listenHere(createTlsServer(certificateAuthority(), (_, response) => response.end()));
+    servers.push(secure);
+    await expectVerdict(
+      `http://127.0.0.1:${secure.port}`,
+      'Can’t reach the server. The server closed the connection. If it uses HTTPS, enter https:// in front of its address.',
+    );
+    const plain = await somethingElse((_, response) => response.end());
+    await expectVerdict(
+      plain.replace('http:', 'https:'),
+      'Can’t reach the server. The server doesn’t use HTTPS at this address. Try http://.',
+    );
+  });
+
+  it("accepts a link from a browser's address bar, also under a path", async () => {
+    const { page, core, tenants } = harness;
+    const network = await faultyProxy(core.url, '/callkey');
+    await submit(`${network.url}/callkey/#/api-keys?search=Blue`, tenants.users.account.email);
+    await page.getByRole('heading', { name: 'API keys', exact: true }).waitFor();
+    expect((await page.evaluate(() => window.callkey.listServers()))[0]?.address).to.equal(`${network.url}/callkey`);
+
+    // A maintenance page says nothing about the core's version, so the app waits for it to end.
+    for (let index = 0; index < 3; index += 1) network.faults.push({ status: 200, headers: html, body: '<h1>Back soon</h1>' });
+    await page.getByRole('link', { name: 'Activity', exact: true }).click();
+    await page.getByText('A web page responded instead of a Callkey server.').first().waitFor();
+    expect(await page.getByRole('alertdialog').count()).to.equal(0);
+    await page.getByRole('row', { name: 'Signed in' }).first().waitFor();
+    await signOut();
     await network.close();
   });
 
