@@ -17,7 +17,7 @@ describeBrowser('the console on a computer whose clock is three days ahead', () 
   const harness = openOnce(() => openPage());
   before(async () => {
     const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
-    const ends = { 'Of Auckland': '2031-01-31T10:59:59.999Z', 'Soon over': inDays(20), 'Over tomorrow': inDays(23.5 / 24) };
+    const ends = { 'Of Auckland': '2031-01-31T10:59:59.999Z', 'Over tomorrow': inDays(23.5 / 24) };
     for (const [name, end] of Object.entries(ends)) {
       const { id } = await createKeyOn(harness, harness.tenants.users.account, name);
       const expiry = { expires_at: at(end), expiry_time_zone: 'Pacific/Auckland' };
@@ -52,14 +52,6 @@ describeBrowser('the console on a computer whose clock is three days ahead', () 
   it('shows the time zone of an expiration that was chosen in another zone', async () => {
     await harness.page.getByRole('row', { name: 'Of Auckland' }).getByText('31 Jan 2031', { exact: true }).focus();
     await harness.page.getByText(/^31 Jan 2031, 23:59:59 Pacific\/Auckland/).waitFor();
-  });
-
-  it("doesn't let the badge of a key that expires soon cover the key's button", async () => {
-    await harness.page.setViewportSize({ width: 1280, height: 800 });
-    const row = harness.page.getByRole('row', { name: 'Soon over' });
-    const badge = await row.getByText('in 19 days').boundingBox();
-    const button = await row.getByRole('button').boundingBox();
-    expect((badge?.x ?? Number.NaN) + (badge?.width ?? 0)).to.be.lessThan(button?.x ?? 0);
   });
 });
 

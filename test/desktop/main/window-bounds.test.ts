@@ -13,11 +13,7 @@ describe("a new window's bounds", () => {
     expect(boundsOnScreen(null, [primary, second])).to.deep.equal({ width: 1280, height: 800 });
   });
 
-  it('are the previous bounds', () => {
-    expect(boundsOnScreen(last(100, 80), [primary])).to.deep.equal({ x: 100, y: 80, width: 900, height: 600 });
-  });
-
-  it('are the previous bounds on a second screen', () => {
+  it('are the previous bounds, even on a second screen', () => {
     expect(boundsOnScreen(last(1700, 80), [primary, second])).to.deep.equal({ x: 1700, y: 80, width: 900, height: 600 });
   });
 
