@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { browserForEach, describeBrowser, untilSessionIsReadAgain } from '../support/browser.ts';
+import { browserForEach, describeBrowser, holdResponse, untilSessionIsReadAgain } from '../support/browser.ts';
 import { fillInKey } from '../support/console-harness.ts';
 import { createKeyOn, revokeKeyElsewhere } from '../support/sample-data.ts';
 import { placeCall } from '../support/tenants.ts';
@@ -68,17 +68,13 @@ describeBrowser('the console in daily work', () => {
   });
 
   it("offers to copy the test call's command once its campaign is known, and lets the user choose another", async () => {
-    const asked = Promise.withResolvers<void>();
-    await browser.page.route('**/console/campaigns*', async (route) => {
-      await asked.promise;
-      await route.continue();
-    });
+    const held = await holdResponse(browser.page, '**/console/campaigns*');
     await open(undefined, 'partner');
     await fillInKey(browser.page, 'Early');
     await button('Create Key').click();
     await browser.page.locator('dialog pre[aria-busy="true"]').waitFor();
     expect(await button('Copy command').count()).to.equal(0);
-    asked.resolve();
+    await held.release();
     await button('Copy command').waitFor();
     expect(await browser.page.locator('dialog pre').innerText()).to.include(browser.harness.tenants.campaign.id);
     await dialog().getByLabel('Campaign').selectOption('Recalls');

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { browserForEach, describeBrowser } from '../support/browser.ts';
+import { browserForEach, describeBrowser, holdResponse } from '../support/browser.ts';
 import { fillInKey } from '../support/console-harness.ts';
 import { ask } from '../support/http.ts';
 import { createKeyOn } from '../support/sample-data.ts';
@@ -196,13 +196,12 @@ describeBrowser('a form in the console', () => {
     const { page } = browser;
     await open();
     await fillInKey(page, 'Slow', 'No expiration');
-    const held = Promise.withResolvers<void>();
-    await page.route('**/console/api-keys', (route) => held.promise.then(() => route.continue()));
+    const held = await holdResponse(page, '**/console/api-keys', 'POST');
     await button('Create Key').click();
     await page.getByText('Creating…').waitFor();
     await page.keyboard.press('Escape');
     await button('Cancel').click({ force: true });
-    held.resolve();
+    await held.release();
     await page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
   });
 
@@ -212,17 +211,12 @@ describeBrowser('a form in the console', () => {
     await open();
     await button('Which key is this?').click();
     await page.getByLabel('Key value').fill(keyValue);
-    const held = Promise.withResolvers<void>();
-    await page.route(/identify/, (route) => held.promise.then(() => route.continue()));
+    const held = await holdResponse(page, /identify/, 'POST');
     await button('Find key').click();
     await page.keyboard.press('Escape');
     await button('Create API key').click();
     await page.getByLabel('Name', { exact: true }).fill('Typed with care');
-    const found = page.waitForResponse(/identify/);
-    held.resolve();
-    await (await found).finished();
-    // Once a later request has its response, the page has processed the held one, too.
-    await page.evaluate(`callkey.request('listActivityFacets', {})`);
+    await held.release();
     expect(await page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care');
   });
 

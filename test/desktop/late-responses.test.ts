@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { browserForEach, describeBrowser, untilSessionIsReadAgain } from '../support/browser.ts';
+import { browserForEach, describeBrowser, holdResponse, untilSessionIsReadAgain } from '../support/browser.ts';
 import { tryAgain } from '../support/console-harness.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { eventually, until } from '../support/until.ts';
@@ -14,35 +14,11 @@ describeBrowser('the console in a browser, if a response arrives late,', () => {
   const shown = (name: string) => switcher(name).waitFor();
   const goTo = (hash: string) => browser.page.evaluate(`location.hash = '${hash}'`);
   const url = () => new URL(browser.page.url()).hash;
-  /** Once a later request has its response, the page has processed an earlier one, too. */
-  const settle = () => browser.page.evaluate(`callkey.request('listActivityFacets', {})`);
+  const hold = (path: RegExp, method?: 'PUT') => holdResponse(browser.page, path, method);
 
   async function openBlue(): Promise<void> {
     await open(`${browser.harness.core.url}/${address('account', browser.harness.tenants.account)}`, 'staff');
     await browser.page.getByRole('row', { name: 'Practice software' }).waitFor();
-  }
-
-  /** Holds the next response to such a request. */
-  async function hold(path: RegExp, method: 'GET' | 'PUT') {
-    const [answered, released, delivered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    let isHeld = false;
-    await browser.page.route(path, async (route) => {
-      if (isHeld || route.request().method() !== method) return route.fallback();
-      isHeld = true;
-      const response = await route.fetch();
-      answered.resolve();
-      await released.promise;
-      await route.fulfill({ response });
-      delivered.resolve();
-    });
-    return {
-      answered: answered.promise,
-      async release(): Promise<void> {
-        released.resolve();
-        await delivered.promise;
-        await settle();
-      },
-    };
   }
 
   async function findGreen(): Promise<void> {
@@ -65,7 +41,7 @@ describeBrowser('the console in a browser, if a response arrives late,', () => {
   it('creates a key in the tenancy that it shows', async () => {
     await browser.page.clock.install();
     await openBlue();
-    const held = await hold(session, 'GET');
+    const held = await hold(session);
     await untilSessionIsReadAgain(browser.page);
     await held.answered;
     await chooseGreen();
@@ -77,7 +53,7 @@ describeBrowser('the console in a browser, if a response arrives late,', () => {
 
   it('stays in the tenancy that the user has chosen since, even if the response is about a change in another tab', async () => {
     await openBlue();
-    const held = await hold(session, 'GET');
+    const held = await hold(session);
     await browser.page.evaluate(`new BroadcastChannel('callkey-session').postMessage(null)`);
     await held.answered;
     await chooseGreen();
@@ -159,7 +135,7 @@ describeBrowser('the console in a browser, if a response arrives late,', () => {
 
   it('creates an account in the partner whose accounts it shows, and not before it knows the partner', async () => {
     await open(`${browser.harness.core.url}/#/directory`, 'staff');
-    const held = await hold(/\/directory\/partners\?.*search=[0-9a-f-]{36}/, 'GET');
+    const held = await hold(/\/directory\/partners\?.*search=[0-9a-f-]{36}/);
     await browser.page.getByRole('row', { name: 'Northwind Voice' }).click();
     await button('Show accounts').click();
     await held.answered;
@@ -171,7 +147,7 @@ describeBrowser('the console in a browser, if a response arrives late,', () => {
 
   it('names the account whose dialing it offers to stop', async () => {
     await open(undefined, 'partner');
-    const held = await hold(/\/calling-hours\?/, 'GET');
+    const held = await hold(/\/calling-hours\?/);
     await goTo(`#/protection/calling-hours?scope=account/${browser.harness.tenants.account.id}`);
     await held.answered;
     await button('Stop dialing…').click();
@@ -187,7 +163,7 @@ describeBrowser('the console in a browser, if a response arrives late,', () => {
     await button('Limit…').click();
     const calls = dialog('Limit API key').getByLabel('Calls per day');
     await calls.fill('5');
-    const held = await Promise.all([hold(/\/console\/api-keys$/, 'GET'), hold(/\/console\/api-keys\/.*timeZone=/, 'GET')]);
+    const held = await Promise.all([hold(/\/console\/api-keys$/), hold(/\/console\/api-keys\/.*timeZone=/)]);
     await button('Save').click();
     await Promise.all(held.map(({ answered }) => answered));
     await button('Limit…').click();
@@ -207,7 +183,7 @@ describeBrowser('the console in a browser, if a response arrives late,', () => {
     }
 
     it('keeps what they have chosen with the arrows', async () => {
-      const held = await hold(/\/campaigns\?.*search=key/, 'GET');
+      const held = await hold(/\/campaigns\?.*search=key/);
       await search('key');
       await browser.page.keyboard.press('ArrowDown');
       await held.answered;
@@ -217,7 +193,7 @@ describeBrowser('the console in a browser, if a response arrives late,', () => {
     });
 
     it('opens the first result if they have already pressed Enter', async () => {
-      const held = await hold(/\/users\?.*search=tom/, 'GET');
+      const held = await hold(/\/users\?.*search=tom/);
       await search('tom@');
       await held.answered;
       await browser.page.keyboard.press('Enter');

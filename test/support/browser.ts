@@ -263,6 +263,34 @@ export async function untilSessionIsReadAgain(page: Page): Promise<Request> {
   }
 }
 
+/** Waits until the page has processed all responses so far: once a later request has its response, it has. */
+export async function settle(page: Page): Promise<void> {
+  await page.evaluate(`callkey.request('listActivityFacets', {})`);
+}
+
+/** Holds the next response to such a request. @returns when the core has given it, and a function that delivers it to the page */
+export async function holdResponse(page: Page, path: string | RegExp, method = 'GET') {
+  const [answered, released, delivered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let isHeld = false;
+  await page.route(path, async (route) => {
+    if (isHeld || route.request().method() !== method) return route.fallback();
+    isHeld = true;
+    const response = await route.fetch();
+    answered.resolve();
+    await released.promise;
+    await route.fulfill({ response });
+    delivered.resolve();
+  });
+  return {
+    answered: answered.promise,
+    async release(): Promise<void> {
+      released.resolve();
+      await delivered.promise;
+      await settle(page);
+    },
+  };
+}
+
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /** The rules whose result depends on colors. */
