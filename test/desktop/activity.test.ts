@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { changeApiKey, revokeApiKey } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
-import { describeBrowser, openPage } from '../support/browser.ts';
+import { describeBrowser, openPage, settle } from '../support/browser.ts';
 import { finders } from '../support/console-harness.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { openForEach } from '../support/suites.ts';
@@ -71,8 +71,7 @@ describeBrowser("the console's lines about what happened", () => {
     const { page, tenants, direct } = harness;
     const { id } = await createKeyOn(harness, tenants.users.teammate, 'Practice software');
     for (const callsPerDay of [5, 7]) await changeApiKey(direct.ports, operator, id, { callsPerDay });
-    await harness.enter('partner');
-    await link('Activity').click();
+    await harness.enter('partner', 'activity');
     for (const [before, after] of [
       ['At most 5 calls per day', 'At most 7 calls per day'],
       ['None', 'At most 5 calls per day'],
@@ -98,8 +97,7 @@ describeBrowser("the console's lines about what happened", () => {
       .first()
       .click();
     await (await lookedUp).finished();
-    // Once a later request has its response, the page has processed this one, too.
-    await page.evaluate(`callkey.request('listActivityFacets', {})`);
+    await settle(page);
     expect(await panel().locator('dt:text-is("Who") + dd').getByRole('link').count()).to.equal(0);
     await row(/Deleted the user/).click();
     await panel().getByRole('button', { name: 'All activity about this' }).waitFor();
@@ -108,9 +106,7 @@ describeBrowser("the console's lines about what happened", () => {
 
   it('name the user who acted with a link, and an exported list without an ID', async () => {
     const { page } = harness;
-    await harness.enter('partner');
-    await link('Users').click();
-    await heading('Users').waitFor();
+    await harness.enter('partner', 'users');
     await Promise.all([page.waitForEvent('download'), button('Export CSV').click()]);
     await link('Activity').click();
     await row(/Exported/)
@@ -118,18 +114,5 @@ describeBrowser("the console's lines about what happened", () => {
       .click();
     await panel().locator('dt:text-is("Who") + dd').getByRole('link').waitFor();
     expect(await panel().getByText('List ID').count()).to.equal(0);
-  });
-
-  it('are reached by staff from the palette, across customers', async () => {
-    const { page, tenants } = harness;
-    await harness.enter('staff');
-    await button('Go to…').click();
-    const palette = page.getByRole('dialog', { name: 'Go to' });
-    await palette.getByText('Searches all accounts and partners. Select one to search its keys, users and campaigns.').waitFor();
-    await palette.getByRole('combobox').fill('blue');
-    await palette.getByRole('option', { name: /Blue Clinic/ }).click();
-    await page.getByRole('button', { name: /^Blue Clinic/ }).waitFor();
-    await button('Go to…').click();
-    await palette.getByText(`and keys, users and campaigns in ${tenants.account.name}.`).waitFor();
   });
 });
