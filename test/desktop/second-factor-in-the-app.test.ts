@@ -1,8 +1,7 @@
-import { expect } from 'chai';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
-import { button, type ConsoleHarness, enterCode, enterPassword, home, setUp, sharedConsole, signInAs } from '../support/console-harness.ts';
+import { button, type ConsoleHarness, enterCode, enterPassword, home, sharedConsole, signInAs } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
-import { authenticator, password } from '../support/tenants.ts';
+import { authenticator, enroll, password, signIn } from '../support/tenants.ts';
 
 describeDesktop('a second factor in the app', () => {
   const open = sharedConsole();
@@ -37,34 +36,17 @@ describeDesktop('a second factor in the app', () => {
     await page.evaluate(() => window.callkey.dismissSecret());
   });
 
-  it('is set up, used at sign-in, replaced by a recovery code, and turned off', async () => {
-    const { page, tenants } = harness;
-    await signInAs(harness, 'partner');
-    await button(page, 'Your account').click();
-    await button(page, 'Set up second factor…').click();
-    const { app, recoveryCodes } = await setUp(page, clock);
-    expect(recoveryCodes).to.have.length(10);
-    await button(page, 'Sign out').click();
-
-    await enterPassword(page, tenants.users.partner.email);
+  it('is required at sign-in', async () => {
+    const { page, core, tenants } = harness;
+    const { email } = tenants.users.partner;
+    const { app } = await enroll(core.url, await signIn(core.url, email), clock);
+    await page.getByLabel('Server address').fill(core.url);
+    await enterPassword(page, email);
     await page.getByRole('heading', { name: 'Enter your code' }).waitFor();
     await enterCode(page, '000000');
     await page.getByText('This code isn’t valid').waitFor();
     await enterCode(page, app.code());
     await home(page);
-    await button(page, 'Sign out').click();
-
-    await enterPassword(page, tenants.users.partner.email);
-    await enterCode(page, recoveryCodes[0] ?? '');
-    await home(page);
-
-    await button(page, 'Your account').click();
-    await button(page, 'Turn off second factor…').click();
-    await page.getByLabel('Code', { exact: true }).fill(recoveryCodes[1] ?? '');
-    await button(page, 'Turn off').click();
-    await page.getByRole('alertdialog').waitFor({ state: 'detached' });
-    await button(page, 'Your account').click();
-    await button(page, 'Set up second factor…').waitFor();
   });
 
   it("doesn't keep the window open if the session ended while it was being set up", async () => {

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/domain/ports.ts';
 import type { FakeClock } from './clock.ts';
 import { type CoreHarness, openCore } from './core.ts';
 import { type LaunchOptions, launchConsole, type RunningConsole } from './electron.ts';
-import { type Authenticator, authenticator, password, type Tenants } from './tenants.ts';
+import { password, type Tenants } from './tenants.ts';
 
 /** A core with tenants, and a console where no one is signed in. */
 export type ConsoleHarness = CoreHarness & { desktop: RunningConsole; page: Page };
@@ -208,33 +208,4 @@ export async function enterPassword(page: Page, email?: string): Promise<void> {
 export async function enterCode(page: Page, code: string): Promise<void> {
   await page.getByLabel('Code', { exact: true }).fill(code);
   await button(page, 'Sign in').click();
-}
-
-/** Continues from the password prompt: shows the QR code to `look`, enters the code, and saves the recovery codes. */
-export async function setUp(
-  page: Page,
-  clock: FakeClock,
-  look: (secret: string) => Promise<void> = async () => undefined,
-): Promise<{ app: Authenticator; recoveryCodes: string[] }> {
-  await page.getByLabel('Current password').fill(password);
-  await button(page, 'Continue').click();
-  await page.getByRole('img', { name: 'QR code for your authenticator app' }).waitFor();
-  const secret = (await page.locator('.totp-secret').innerText()).replaceAll(' ', '');
-  await look(secret);
-  const app = authenticator(secret, clock.now);
-  await page.getByLabel('Code', { exact: true }).fill('000000');
-  await button(page, 'Turn on').click();
-  await page.getByText('This code isn’t valid').waitFor();
-  await page.getByLabel('Code', { exact: true }).fill(app.code());
-  await button(page, 'Turn on').click();
-  const codes = page.getByRole('alertdialog', { name: 'Save your recovery codes' });
-  await codes.waitFor();
-  await page.keyboard.press('Escape');
-  await codes.getByText('Close without saving?').waitFor();
-  await button(page, 'Go back').click();
-  const recoveryCodes = (await codes.getByLabel('Recovery codes').inputValue()).split('\n');
-  await button(page, "I've Saved It").click();
-  await codes.waitFor({ state: 'detached' });
-  passTime(clock);
-  return { app, recoveryCodes };
 }
