@@ -13,7 +13,11 @@ type ScreenStates<Shown extends EnginePage> = AsyncGenerator<ScreenState<Shown>>
 
 /** Returns what all parts of the walkthrough use. */
 function createTour<Shown extends EnginePage>(page: Shown) {
-  const stop = (name: string): ScreenState<Shown> => ({ name, page });
+  /** @param content what the screen shows in this state */
+  const stop = async (name: string, content?: EngineLocator): Promise<ScreenState<Shown>> => {
+    await content?.waitFor();
+    return { name, page };
+  };
   const link = (name: string) => page.getByRole('link', { name, exact: true });
   const button = (name: string) => page.getByRole('button', { name, exact: true });
   return {
@@ -28,8 +32,7 @@ function createTour<Shown extends EnginePage>(page: Shown) {
     /** Clicks a button that opens or submits a dialog, and cancels the dialog once it shows `content`. */
     async *dialog(name: string, opener: string, content: EngineLocator): ScreenStates<Shown> {
       await button(opener).click();
-      await content.waitFor();
-      yield stop(name);
+      yield stop(name, content);
       await button('Cancel').click();
     },
     /** Replaces the secret on the page with dots. */
@@ -46,13 +49,11 @@ async function* createKey<Shown extends EnginePage>(tour: Tour<Shown>, harness: 
   const { page, stop, button, coverUp } = tour;
   await button('Create API key').click();
   await button('Create Key').click();
-  await page.getByText('Enter a name for the key.').waitFor();
-  yield stop('create-key-incomplete');
+  yield stop('create-key-incomplete', page.getByText('Enter a name for the key.'));
   await page.getByLabel('Name', { exact: true }).fill('Practice software');
   await page.getByRole('radio', { name: 'Custom', exact: true }).check();
   await page.getByLabel('Last day').fill(`${new Date().getFullYear() + 1}-01-31`);
-  await page.getByText(/^Works until/).waitFor();
-  yield stop('create-key');
+  yield stop('create-key', page.getByText(/^Works until/));
   await button('Use another time zone').click();
   yield stop('create-key-other-zone');
   await button('Create Key').click();
@@ -60,8 +61,7 @@ async function* createKey<Shown extends EnginePage>(tour: Tour<Shown>, harness: 
   await coverUp();
   yield stop('save-key');
   await page.keyboard.press('Escape');
-  await page.getByText('Close without saving?').waitFor();
-  yield stop('save-key-question');
+  yield stop('save-key-question', page.getByText('Close without saving?'));
   await button('Close without saving').click();
   await page.getByRole('grid').waitFor();
   await revokeKeyElsewhere(harness, 'Practice software');
@@ -73,8 +73,7 @@ async function* openKeys<Shown extends EnginePage>(tour: Tour<Shown>): ScreenSta
   await page.locator('time').first().focus();
   yield stop('api-keys-exact-time');
   await page.getByRole('row', { name: 'Reminder service' }).click();
-  await page.getByRole('img', { name: /placed in the last 30 days/ }).waitFor();
-  yield stop('api-key-details');
+  yield stop('api-key-details', page.getByRole('img', { name: /placed in the last 30 days/ }));
   yield* dialog('replace-key', 'Replace…', page.getByRole('dialog', { name: 'Replace API key' }));
   await button('Limit…').click();
   await page.getByLabel('Addresses').fill('192.0.2.0/24\n10.0.0.7/8');
@@ -83,8 +82,7 @@ async function* openKeys<Shown extends EnginePage>(tour: Tour<Shown>): ScreenSta
   await button('Close details').click();
   await page.getByLabel('Select all on this page').check();
   await page.getByRole('button', { name: /^Revoke \d+ keys…$/ }).click();
-  await page.getByRole('alertdialog', { name: /API keys\?/ }).waitFor();
-  yield stop('revoke-several');
+  yield stop('revoke-several', page.getByRole('alertdialog', { name: /API keys\?/ }));
   await button('Cancel').click();
   await button('Clear').click();
 }
@@ -96,24 +94,20 @@ async function* findAndRevokeKeys<Shown extends EnginePage>(
 ): ScreenStates<Shown> {
   const { page, stop, button } = tour;
   await page.getByLabel('Search by name').fill('zzz');
-  await page.getByText('No matching API keys').waitFor();
-  yield stop('api-keys-no-match');
+  yield stop('api-keys-no-match', page.getByText('No matching API keys'));
   await button('Show all keys').click();
   yield* whichKey(tour, harness, ownKeyValue);
   await button('Revoke Reminder service').click();
-  await page.getByText('not yet dialed').waitFor();
-  yield stop('revoke');
+  yield stop('revoke', page.getByText('not yet dialed'));
   await page.getByLabel('Reason').selectOption('It leaked');
-  await page.getByText('The key has no replacement yet.').waitFor();
-  yield stop('revoke-leaked');
+  yield stop('revoke-leaked', page.getByText('The key has no replacement yet.'));
   await button('Cancel').click();
   await button('Revoke Pilot project').click();
   // Not what the dialog took from the list, but what it has loaded.
   await page.getByText('No calls are waiting to be dialed.').waitFor();
   await revokeKeyElsewhere(harness, 'Pilot project');
   await button('Revoke').click();
-  await page.getByRole('alertdialog', { name: 'Already gone' }).waitFor();
-  yield stop('already-gone');
+  yield stop('already-gone', page.getByRole('alertdialog', { name: 'Already gone' }));
   await button('OK').click();
 }
 
@@ -126,16 +120,13 @@ async function* whichKey<Shown extends EnginePage>(
   await button('Which key is this?').click();
   await page.getByLabel('Key value').fill('svc_sk_live_not-one');
   await button('Find key').click();
-  await page.getByText('This isn’t a key value').waitFor();
-  yield stop('which-key');
+  yield stop('which-key', page.getByText('This isn’t a key value'));
   await page.getByLabel('Key value').fill(keyValue);
   await button('Find key').click();
-  await page.getByText('None of the keys you can see').waitFor();
-  yield stop('which-key-none');
+  yield stop('which-key-none', page.getByText('None of the keys you can see'));
   await page.getByLabel('Key value').fill(ownKeyValue);
   await button('Find key').click();
-  await page.locator('tr.highlighted').waitFor();
-  yield stop('which-key-found');
+  yield stop('which-key-found', page.locator('tr.highlighted'));
   await button('Close details').click();
 }
 
@@ -143,15 +134,12 @@ async function* whichKey<Shown extends EnginePage>(
 async function* visitUsers<Shown extends EnginePage>(tour: Tour<Shown>, tenants: Tenants): AsyncGenerator<ScreenState<Shown>, string> {
   const { page, stop, button, proceed, dialog, coverUp } = tour;
   await proceed('Users');
-  await page.getByRole('grid').waitFor();
-  yield stop('users');
+  yield stop('users', page.getByRole('grid'));
   await page.getByLabel('Search by name or email').fill('zzz');
-  await page.getByText('No matching users').waitFor();
-  yield stop('users-no-match');
+  yield stop('users-no-match', page.getByText('No matching users'));
   await page.getByLabel('Search by name or email').fill('');
   await page.getByRole('row', { name: 'Tom Teammate' }).click();
-  await page.getByRole('complementary').waitFor();
-  yield stop('user-details');
+  yield stop('user-details', page.getByRole('complementary'));
   yield* dialog('edit-user', 'Edit…', page.getByRole('dialog', { name: 'Edit user' }));
   await button('More').click();
   yield* dialog('disable-user', 'Disable…', page.getByRole('alertdialog', { name: 'Disable user?' }));
@@ -170,26 +158,21 @@ async function* visitUsers<Shown extends EnginePage>(tour: Tour<Shown>, tenants:
   await coverUp();
   yield stop('one-time-password');
   await button("I've Saved It").click();
-  await page.getByText('User Nora New was created.').waitFor();
-  yield stop('users-announcement');
+  yield stop('users-announcement', page.getByText('User Nora New was created.'));
   return oneTimePassword;
 }
 
 async function* visitDirectory<Shown extends EnginePage>({ page, stop, button, proceed, dialog }: Tour<Shown>): ScreenStates<Shown> {
   await proceed('Directory');
-  await page.getByRole('grid', { name: 'Accounts' }).waitFor();
-  yield stop('directory');
+  yield stop('directory', page.getByRole('grid', { name: 'Accounts' }));
   await page.getByLabel('Search by name or ID').fill('zzz');
-  await page.getByText('No matching accounts').waitFor();
-  yield stop('directory-no-match');
+  yield stop('directory-no-match', page.getByText('No matching accounts'));
   await page.getByLabel('Search by name or ID').fill('');
   await page.getByRole('row', { name: 'Blue Clinic' }).click();
-  await page.getByRole('complementary').waitFor();
-  yield stop('directory-details');
+  yield stop('directory-details', page.getByRole('complementary'));
   yield* dialog('rename-account', 'Rename…', page.getByRole('dialog', { name: 'Rename account' }));
   await button('Show campaigns').click();
-  await page.getByRole('grid', { name: 'Campaigns' }).waitFor();
-  yield stop('directory-campaigns');
+  yield stop('directory-campaigns', page.getByRole('grid', { name: 'Campaigns' }));
   yield* dialog('create-campaign', 'Create campaign', page.getByRole('dialog', { name: 'Create campaign' }));
 }
 
@@ -198,33 +181,26 @@ async function* visitProtection<Shown extends EnginePage>({ page, stop, button, 
   await button('Add numbers').click();
   await page.getByLabel('Phone numbers').fill('12');
   await button('Add').click();
-  await page.getByText('12: Must be').waitFor();
-  yield stop('add-to-do-not-call');
+  yield stop('add-to-do-not-call', page.getByText('12: Must be'));
   await page.getByLabel('Phone numbers').fill('+49 30 12345678\n0049 30 12345678');
   await button('Add').click();
-  await page.getByText('Same number as on line 1').waitFor();
-  yield stop('result-of-each-line');
+  yield stop('result-of-each-line', page.getByText('Same number as on line 1'));
   await button('Close').click();
-  await page.getByRole('grid').waitFor();
-  yield stop('do-not-call');
+  yield stop('do-not-call', page.getByRole('grid'));
   yield* dialog('opt-outs', 'Opt-outs…', page.getByText('If someone opts out'));
   yield* dialog('remove-number', 'Remove +493012345678', page.getByRole('alertdialog'));
   await button('Calling hours').click();
   await button('Set hours…').click();
-  await page.getByRole('dialog').waitFor();
-  yield stop('set-calling-hours');
+  yield stop('set-calling-hours', page.getByRole('dialog'));
   await button('Save').click();
-  await page.getByText('09:00–20:00').first().waitFor();
-  yield stop('calling-hours');
+  yield stop('calling-hours', page.getByText('09:00–20:00').first());
   await button('Numbers').click();
   await page.getByLabel('Only these').check();
   yield stop('allowed-numbers');
   await button('Pace and limits').click();
-  await page.getByText('Discard your input?').waitFor();
-  yield stop('discard-input');
+  yield stop('discard-input', page.getByText('Discard your input?'));
   await button('Discard').click();
-  await page.getByLabel('Calls to one number').waitFor();
-  yield stop('pace-and-limits');
+  yield stop('pace-and-limits', page.getByLabel('Calls to one number'));
   yield* dialog('stop-dialing', 'Stop dialing…', page.getByLabel('Reason (optional)'));
   await button('Check a number…').click();
   await page.getByLabel('Phone number').fill('+1 800 555 1234');
@@ -249,22 +225,18 @@ export async function* walkThrough<Shown extends EnginePage>(open: (url: string)
     const namesServer = await asksForServer(page);
     yield stop('sign-in');
     await button('Sign in').click();
-    await page.getByText('Enter your password.').waitFor();
-    yield stop('sign-in-incomplete');
+    yield stop('sign-in-incomplete', page.getByText('Enter your password.'));
     if (namesServer) await page.getByLabel('Server address').fill('http://127.0.0.1:1');
     else network.faults.push({ path: '/console/session', method: 'POST', fault: { status: 502 } });
     await page.getByLabel('Email').fill('ada@example.com');
     await page.getByLabel('Password').fill('secret');
     await button('Sign in').click();
-    await page.getByText('Can’t reach the server.').waitFor();
-    yield stop('sign-in-unreachable');
+    yield stop('sign-in-unreachable', page.getByText('Can’t reach the server.'));
 
     await signInAs(behindNetwork, 'account');
-    await page.getByText('No API keys yet').waitFor();
-    yield stop('api-keys-empty');
+    yield stop('api-keys-empty', page.getByText('No API keys yet'));
     await proceed('Calls');
-    await page.getByText('No calls yet').waitFor();
-    yield stop('calls-empty');
+    yield stop('calls-empty', page.getByText('No calls yet'));
     await proceed('API keys');
     yield* createKey(tour, harness);
     const { teammateKeyValue } = await addSampleData(harness);
@@ -275,50 +247,40 @@ export async function* walkThrough<Shown extends EnginePage>(open: (url: string)
     yield* openKeys(tour);
     if (namesServer) {
       await button('Switch server').click();
-      await page.getByText(/^Current · /).waitFor();
-      yield stop('switch-server');
+      yield stop('switch-server', page.getByText(/^Current · /));
       await button('Close').click();
     }
     await button('Go to…').click();
     await page.getByRole('dialog').getByRole('combobox').fill('re');
-    await page.getByRole('option', { name: /Reminder service/ }).waitFor();
-    yield stop('palette');
+    yield stop('palette', page.getByRole('option', { name: /Reminder service/ }));
     await page.keyboard.press('Escape');
     yield* findAndRevokeKeys(tour, harness, teammateKeyValue);
 
     if (choose) {
       network.faults.push(...outage);
       await choose('refresh');
-      await page.getByText('Showing the last data loaded.').waitFor();
-      yield stop('api-keys-stale');
+      yield stop('api-keys-stale', page.getByText('Showing the last data loaded.'));
       network.faults.length = 0;
       await tryAgain(page);
       await page.getByText('Showing the last data loaded.').waitFor({ state: 'detached' });
     }
     network.faults.push(...outage);
     await link('Activity').click();
-    await page.getByRole('heading', { name: 'Can’t reach the server' }).waitFor();
-    yield stop('activity-unreachable');
+    yield stop('activity-unreachable', page.getByRole('heading', { name: 'Can’t reach the server' }));
     network.faults.length = 0;
     await tryAgain(page);
-    await page.getByRole('grid').waitFor();
-    yield stop('activity');
+    yield stop('activity', page.getByRole('grid'));
     await proceed('Calls');
-    await page.getByRole('grid', { name: 'Calls' }).waitFor();
-    yield stop('all-calls');
+    yield stop('all-calls', page.getByRole('grid', { name: 'Calls' }));
     await button('By campaign').click();
-    await page.getByRole('grid', { name: 'Campaigns' }).waitFor();
-    yield stop('outcomes-by-campaign');
+    yield stop('outcomes-by-campaign', page.getByRole('grid', { name: 'Campaigns' }));
     await page.getByRole('row', { name: 'Appointment reminders' }).click();
-    await page.getByRole('grid', { name: 'Calls' }).waitFor();
-    yield stop('calls');
+    yield stop('calls', page.getByRole('grid', { name: 'Calls' }));
     await page.getByRole('row', { name: 'Grace Hopper' }).click();
-    await page.getByRole('complementary').waitFor();
-    yield stop('call-details');
+    yield stop('call-details', page.getByRole('complementary'));
     await page.keyboard.press('Escape');
     await page.getByLabel('Search').fill('zzz');
-    await page.getByText('No matching calls').waitFor();
-    yield stop('calls-no-match');
+    yield stop('calls-no-match', page.getByText('No matching calls'));
 
     const oneTimePassword = yield* visitUsers(tour, harness.tenants);
     yield* visitDirectory(tour);
@@ -332,8 +294,7 @@ export async function* walkThrough<Shown extends EnginePage>(open: (url: string)
     await page.getByLabel('New password').fill('short');
     await page.getByLabel('Current password').fill(password);
     await button('Change password').last().click();
-    await page.getByText('Must be at least 8 characters.').waitFor();
-    yield stop('change-password');
+    yield stop('change-password', page.getByText('Must be at least 8 characters.'));
     await button('Cancel').click();
 
     await proceed('API keys');
@@ -345,40 +306,33 @@ export async function* walkThrough<Shown extends EnginePage>(open: (url: string)
       fault: { status: 200, headers: { 'callkey-contract': '2' }, body: '{}' },
     });
     await button('Create Key').click();
-    await page.getByRole('alertdialog', { name: /too new|match the server’s version/ }).waitFor();
-    yield stop('core-became-too-new');
+    yield stop('core-became-too-new', page.getByRole('alertdialog', { name: /too new|match the server’s version/ }));
     await button('Try again').click();
     // When these requests are done, every reload has finished as well.
     await page.evaluate(`(async () => { for (let times = 0; times < 2; times++) await callkey.request('listApiKeys', {}); })()`);
     await harness.direct.storage.database.write('sessions').delete();
     await clickUnderDialog(page, 'Create Key');
-    await page.getByRole('alertdialog', { name: 'Your session has ended' }).waitFor();
-    yield stop('session-ended');
+    yield stop('session-ended', page.getByRole('alertdialog', { name: 'Your session has ended' }));
     await button('Discard and sign out').click();
     // While the app holds a session, it asks before it connects to another server.
     await page.evaluate('callkey.signOut()');
 
     await signInAs({ ...harness, page }, 'staff');
-    await page.getByText('Choose an account or partner first').waitFor();
-    yield stop('no-tenancy');
+    yield stop('no-tenancy', page.getByText('Choose an account or partner first'));
     await button('Choose').click();
     await page.getByRole('dialog').getByRole('combobox').fill('c');
-    await page.getByRole('option').first().waitFor();
-    yield stop('tenancy-switcher');
+    yield stop('tenancy-switcher', page.getByRole('option').first());
     await page.getByRole('dialog').getByRole('combobox').fill('zzz');
-    await page.getByText('matches “zzz”').waitFor();
-    yield stop('tenancy-no-match');
+    yield stop('tenancy-no-match', page.getByText('matches “zzz”'));
     await page.getByRole('dialog').getByRole('combobox').fill('Blue');
     await page.getByRole('option', { name: /Blue Clinic/ }).click();
-    await page.getByRole('grid').waitFor();
-    yield stop('api-keys-of-a-tenancy');
+    yield stop('api-keys-of-a-tenancy', page.getByRole('grid'));
     await button('Sign out').click();
 
     await page.getByLabel('Email').fill('nora@example.com');
     await page.getByLabel('Password').fill(oneTimePassword);
     await button('Sign in').click();
-    await page.getByRole('heading', { name: 'Choose a new password' }).waitFor();
-    yield stop('choose-password');
+    yield stop('choose-password', page.getByRole('heading', { name: 'Choose a new password' }));
     await button('Sign out').click();
     // Wait for this request, because in a browser it has the same path as the next fault.
     if (!namesServer) await until(() => network.seen.findLast(({ path }) => path === '/console/session')?.method === 'DELETE');
@@ -394,8 +348,7 @@ export async function* walkThrough<Shown extends EnginePage>(open: (url: string)
       await page.getByLabel('Email').fill('nora@example.com');
       await page.getByLabel('Password').fill(password);
       await button('Sign in').click();
-      await shown.waitFor();
-      yield stop(name);
+      yield stop(name, shown);
       if (name === 'no-core') continue;
       await button(namesServer ? 'Use another server' : 'Try again').click();
       // Wait until the form is shown, so that the requests that load it don't get the next fault.
