@@ -26,18 +26,11 @@ describe('under the tenancy rules,', () => {
         const askStatus = async (method: string, path: string, body?: object) =>
           (await ask(method, `${at.core.url}/console/directory/${path}`, { ...as(viewer), ...(body ? { body } : {}) })).status;
 
-        const names = new Map<string, string[]>();
+        const listed: string[][] = [];
         for (const list of ['partners', 'accounts', 'campaigns'] as const) {
           const { status, json } = await ask('GET', `${at.core.url}/console/directory/${list}`, as(viewer));
-          names.set(
-            list,
-            status === 200
-              ? z
-                  .array(namedSchema)
-                  .parse(json[list])
-                  .map(({ id }) => id)
-              : [String(status)],
-          );
+          const entries = status === 200 ? z.array(namedSchema).parse(json[list]) : [{ id: String(status) }];
+          listed.push(entries.map(({ id }) => id));
         }
         const { partner, otherPartner, account, siblingAccount, otherAccount, campaign, siblingCampaign, otherCampaign } = at.tenants;
         const toIds = (...things: { id: string }[]) => things.map(({ id }) => id);
@@ -51,7 +44,7 @@ describe('under the tenancy rules,', () => {
           otherPartner: [['403'], toIds(otherAccount), toIds(otherCampaign)],
           none: [['403'], ['403'], ['403']],
         }[isStaff ? 'staff' : (owned ?? 'none')];
-        expect([...names.values()]).to.deep.equal(expected);
+        expect(listed).to.deep.equal(expected);
 
         const refused = isStaff || owned ? 422 : 403;
         for (const [own, ofPartner, ofAccount, ofCampaign] of [
@@ -212,28 +205,21 @@ describe('under the tenancy rules,', () => {
         const { passwords } = await importUser({ userType: 'account', account: 'a1' });
         const cookie = await signInFirst(at.core.url, 'mover@example.com', passwords[0]?.password);
         const { keyValue } = await createKey(at.core.url, cookie);
-        const campaigns: { id: string; external_id: string }[] = await at.direct.storage.database
-          .read('campaigns')
-          .select<{ id: string; external_id: string }[]>('id', 'external_id')
-          .whereIn('external_id', ['c1', 'c2']);
+        const findImported = async (table: 'campaigns' | 'partners', ids: string[]) => {
+          const rows = await at.direct.storage.database.read(table).whereIn('external_id', ids);
+          return rows.map(({ id, external_id }) => ({ id, external_id: external_id ?? '' }));
+        };
+        const campaigns = await findImported('campaigns', ['c1', 'c2']);
         const statuses = async () => {
           const byCampaign: Record<string, number> = {};
           for (const { id, external_id } of campaigns) byCampaign[external_id] = (await placeCall(at.core.url, id, keyValue)).status;
           return byCampaign;
         };
         // Only administrators of the partner whose campaigns the key has access to can see the key.
-        const partners: { id: string; external_id: string }[] = await at.direct.storage.database
-          .read('partners')
-          .select<{ id: string; external_id: string }[]>('id', 'external_id')
-          .whereIn('external_id', ['p1', 'p2']);
-        for (const { id, external_id } of partners) {
+        for (const { id, external_id } of await findImported('partners', ['p1', 'p2'])) {
           const email = `of-${external_id}@example.com`;
-          await createUser(
-            at.direct.ports,
-            operator,
-            { email, name: external_id, userType: 'partner', accountId: null, partnerId: id },
-            password,
-          );
+          const input = { email, name: external_id, userType: 'partner', accountId: null, partnerId: id } as const;
+          await createUser(at.direct.ports, operator, input, password);
           cookies.set(external_id, await signIn(at.core.url, email));
         }
         const totals = async () => {

@@ -5,7 +5,8 @@ import { toDigest } from '../../core/domain/api-keys.ts';
 import { openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
-import { createKey, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
+import { openOnce } from '../support/suites.ts';
+import { createKey, placeCall, signIn, somePhone } from '../support/tenants.ts';
 
 /** The IDs of one account and of what belongs to it. */
 type Targets = {
@@ -127,16 +128,13 @@ const attempts: Record<keyof ConsoleRoutes, 'own' | ((targets: Targets) => Attem
 
 describe('every route of the console', () => {
   onEachDatabase((kind) => {
-    let url: string;
-    let close: () => Promise<void>;
-    let tenants: Tenants;
+    const its = openOnce(() => openCore({ kind }));
     let targets: Targets;
     const headers = new Map<string, { cookie: string; headers?: Record<string, string> }>();
 
     before(async () => {
-      const opened = await openCore({ kind });
-      ({ tenants, close } = opened);
-      url = opened.core.url;
+      const { url } = its.core;
+      const { tenants } = its;
       for (const who of ['ada', 'sue', 'oda', 'otto', 'stan']) headers.set(who, { cookie: await signIn(url, `${who}@example.com`) });
       // With the partner selected, Stan sees everything that belongs to it, and may do everything.
       headers.set('stan', { cookie: headers.get('stan')?.cookie ?? '', headers: { [tenancyHeader]: `partner/${tenants.partner.id}` } });
@@ -146,7 +144,7 @@ describe('every route of the console', () => {
       const call = textAt(await placeCall(url, tenants.campaign.id, keyValue), 'contactId');
       const stopped = await ask('POST', `${url}/console/stops`, { cookie: ada, body: { scope: 'account', id: tenants.account.id } });
       const stop = Object(stopped.json).stop.id;
-      const { randomness, clock, stores } = opened.direct.ports;
+      const { randomness, clock, stores } = its.direct.ports;
       const [entry, owner] = [randomness.id(), { accountId: tenants.account.id, partnerId: tenants.partner.id }];
       const numbers = { owner, numbers: [{ id: entry, phone: somePhone() }], createdAt: clock.now(), note: null, endsAt: null };
       await stores.doNotCall.addNumbers({ ...numbers, reason: 'asked', source: 'admin', call: null, createdBy: null }, clock.now(), null);
@@ -154,12 +152,11 @@ describe('every route of the console', () => {
       const ids = { partner: partner.id, account: account.id, campaign: campaign.id, user: users.account.id };
       targets = { ...ids, key, secondKey, digest: toDigest(keyValue), call, entry, stop };
     });
-    after(() => close());
 
     const send = (who: string, route: keyof ConsoleRoutes, { id = '', contactId = '', query = {}, body }: Attempt) => {
       const { method, path } = consoleRoutes[route];
       const address = path.replace(':id', id).replace(':contactId', contactId);
-      return ask(method, `${url}${address}?${new URLSearchParams(query)}`, { ...headers.get(who), ...(body ? { body } : {}) });
+      return ask(method, `${its.core.url}${address}?${new URLSearchParams(query)}`, { ...headers.get(who), ...(body ? { body } : {}) });
     };
 
     for (const [route, attempt] of Object.entries(attempts) as [keyof ConsoleRoutes, (typeof attempts)[keyof ConsoleRoutes]][]) {
