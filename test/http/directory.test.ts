@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { activitySchema } from '#contract/console/activity.ts';
 import { directoryAccountsSchema, directoryCampaignsSchema, directoryPartnersSchema } from '#contract/console/directory.ts';
 import { sessionSchema } from '#contract/console/session.ts';
+import { problemSchema } from '#contract/problems.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createCampaign } from '../../core/domain/directory/directory.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
@@ -35,18 +36,8 @@ describe('setting up the first partner, account and campaign', () => {
 
     it('reports all invalid names in one response', async () => {
       const answer = await setUp({ partner: ' ', account: 'Blue\u202eClinic', campaign: 'x'.repeat(201) });
-      expect([answer.status, answer.json['errors']]).to.deep.equal([
-        422,
-        [
-          { path: 'partner', message: 'Enter a name.' },
-          {
-            path: 'account',
-            message:
-              'Remove the invisible character U+202E, which can make one name look like another. Type the name instead of pasting it.',
-          },
-          { path: 'campaign', message: 'Must be at most 200 characters.' },
-        ],
-      ]);
+      expect(answer.status).to.equal(422);
+      expect(problemSchema.parse(answer.json).errors?.map(({ path }) => path)).to.deep.equal(['partner', 'account', 'campaign']);
     });
 
     it('creates them once, even through two cores at the same time, and selects the account', async () => {

@@ -151,26 +151,13 @@ describe('the metrics', () => {
         expect(events.map(({ subject_name }) => subject_name)).to.deep.equal(['copy.db']);
       });
     }
-  });
-});
 
-describe('the API key metric', () => {
-  onEachDatabase((kind) => {
-    const clock = fakeClock();
-
-    beforeEach(() => {
-      clock.set('2026-11-21T09:00:00.000Z');
-    });
-    const harness = openOnce(() => openCore({ kind, clock }));
-
-    const counted = async () => {
-      const { text } = await ask('GET', `${harness.core.managementUrl}/metrics`);
-      return Object.fromEntries(
-        Array.from(text.matchAll(/^callkey_api_keys\{days_left="(\w+)"\} (\d+)$/gm), ([, left, keys]) => [left, Number(keys)]),
-      );
-    };
-
-    it('counts unrevoked keys by the days until they expire', async () => {
+    it('count unrevoked keys by the days until they expire', async () => {
+      await harness.direct.storage.database.write('api_keys').delete();
+      const counted = async () => {
+        const figures = (await scrape()).matchAll(/^callkey_api_keys\{days_left="(\w+)"\} (\d+)$/gm);
+        return Object.fromEntries(Array.from(figures, ([, left, keys]) => [left, Number(keys)]));
+      };
       const cookie = await signIn(harness.core.url, 'ada@example.com');
       const dates = ['2026-11-22', '2026-11-28', '2026-11-29', '2026-12-20', '2026-12-31', '2027-05-01', '2028-01-01', '2029-01-01'];
       for (const date of dates) await createKey(harness.core.url, cookie, date, { kind: 'custom', date });
