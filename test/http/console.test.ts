@@ -26,35 +26,24 @@ describe('calls and activity in the console', () => {
       return cookie;
     };
 
-    describe('calls', () => {
-      let cookie: string;
-      let keyValue: string;
-      let campaign: string;
-      beforeEach(async () => {
-        cookie = await as('ada');
-        ({ keyValue } = await createKey(harness.core.url, cookie));
-        ({ id: campaign } = await createCampaign(harness.direct.ports, operator, 'Its own', harness.tenants.account.id));
-      });
-      const list = async (query: string) => {
-        const answer = await ask('GET', `${harness.core.url}/console/campaigns/${campaign}/calls${query}`, { cookie });
-        return callsSchema.strict().parse(answer.json);
-      };
-
-      it('are listed newest first, 50 per page, each exactly once even if more calls are placed while paging', async () => {
-        const ids = Array.from({ length: 120 }, (_, n) => `${n}`.padStart(9, '0'));
-        await insertCalls(harness.direct, harness.tenants, ids, { campaign_id: campaign });
-        const seen: string[] = [];
-        let query = '';
-        for (const expected of [50, 50, 20]) {
-          const { calls, nextCursor } = await list(query);
-          expect(calls).to.have.length(expected);
-          seen.push(...calls.map(({ requestId }) => requestId));
-          query = `?cursor=${nextCursor}`;
-          await placeCall(harness.core.url, campaign, keyValue);
-          if (expected === 20) expect(nextCursor).to.equal(null);
-        }
-        expect([...seen].sort()).to.deep.equal(ids.sort());
-      });
+    it('calls are listed newest first, 50 per page, each exactly once even if more calls are placed while paging', async () => {
+      const cookie = await as('ada');
+      const { keyValue } = await createKey(harness.core.url, cookie);
+      const { id } = await createCampaign(harness.direct.ports, operator, 'Its own', harness.tenants.account.id);
+      const ids = Array.from({ length: 120 }, (_, n) => `${n}`.padStart(9, '0'));
+      await insertCalls(harness.direct, harness.tenants, ids, { campaign_id: id });
+      const seen: string[] = [];
+      let query = '';
+      for (const expected of [50, 50, 20]) {
+        const answer = await ask('GET', `${harness.core.url}/console/campaigns/${id}/calls${query}`, { cookie });
+        const { calls, nextCursor } = callsSchema.strict().parse(answer.json);
+        expect(calls).to.have.length(expected);
+        seen.push(...calls.map(({ requestId }) => requestId));
+        query = `?cursor=${nextCursor}`;
+        await placeCall(harness.core.url, id, keyValue);
+        if (expected === 20) expect(nextCursor).to.equal(null);
+      }
+      expect([...seen].sort()).to.deep.equal(ids.sort());
     });
 
     describe('activity', () => {

@@ -23,21 +23,19 @@ describe('the key-authenticated endpoints', () => {
     const place = (body: object) => placeCall(its.core.url, its.tenants.campaign.id, key, body);
     const cancelUrl = (rest: string) => `${onDemand(its.core.url, its.tenants.campaign.id)}/${rest}`;
 
-    describe('placing a call', () => {
-      it('returns 202 with the queued call', async () => {
-        const answer = await place({
-          requestId: 'order-4711',
-          contact: { phone: '+493012345678', name: 'Ada Lovelace', timeZone: 'Europe/Berlin' },
-          variables: { orderNumber: '4711' },
-          notBefore: '2026-11-21T09:00:00.000Z',
-          notAfter: '2099-11-21T18:00:00.000Z',
-        });
-        expect(answer.status).to.equal(202);
-        expect(answer.json).to.deep.include({ requestId: 'order-4711', campaignId: its.tenants.campaign.id, state: 'queued' });
-        expect(placedCallSchema.parse(answer.json)).to.deep.equal(answer.json);
-        expect(answer.headers).to.include({ 'cache-control': 'no-store', 'content-type': 'application/json; charset=utf-8' });
-        expect(answer.headers).not.to.have.property('idempotent-replayed');
+    it('placing a call returns 202 with the queued call', async () => {
+      const answer = await place({
+        requestId: 'order-4711',
+        contact: { phone: '+493012345678', name: 'Ada Lovelace', timeZone: 'Europe/Berlin' },
+        variables: { orderNumber: '4711' },
+        notBefore: '2026-11-21T09:00:00.000Z',
+        notAfter: '2099-11-21T18:00:00.000Z',
       });
+      expect(answer.status).to.equal(202);
+      expect(answer.json).to.deep.include({ requestId: 'order-4711', campaignId: its.tenants.campaign.id, state: 'queued' });
+      expect(placedCallSchema.parse(answer.json)).to.deep.equal(answer.json);
+      expect(answer.headers).to.include({ 'cache-control': 'no-store', 'content-type': 'application/json; charset=utf-8' });
+      expect(answer.headers).not.to.have.property('idempotent-replayed');
     });
 
     describe('repeating a request ID', () => {

@@ -1,26 +1,21 @@
 import { expect } from 'chai';
-import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { openCore } from '../support/core.ts';
 import { type Answer, answerErrors, ask, openapi, openapiText } from '../support/http.ts';
-import { createKey, databaseWithTenants, onDemand, placeCall, signIn } from '../support/tenants.ts';
+import { openOnce } from '../support/suites.ts';
+import { createKey, onDemand, placeCall, signIn } from '../support/tenants.ts';
 
 // `ask` compares the responses in all tests with the document. These tests cover the rest.
 describe('the OpenAPI document', () => {
-  let core: RunningCore;
+  const its = openOnce(() => openCore());
   let cookie: string;
-  let campaignId: string;
-
   before(async () => {
-    const { database, tenants } = await databaseWithTenants('sqlite');
-    core = await startCoreHere(database);
-    campaignId = tenants.campaign.id;
-    cookie = await signIn(core.url, 'ada@example.com');
+    cookie = await signIn(its.core.url, 'ada@example.com');
   });
-  after(() => core.close());
 
   for (const path of Object.keys(openapi.paths)) {
     it(`describes every method of ${path}`, async () => {
       const pathname = path.replace(/\{\w+\}/g, 'some');
-      const answer = await ask('LINK', core.url + pathname, { cookie });
+      const answer = await ask('LINK', its.core.url + pathname, { cookie });
       expect(answer.status).to.equal(405);
       const allowed = String(answer.headers['allow']).toLowerCase().split(', ');
       expect(allowed.filter((method) => method !== 'head')).to.have.members(Object.keys(openapi.paths[path] ?? {}));
@@ -28,7 +23,7 @@ describe('the OpenAPI document', () => {
   }
 
   it('is served on the management listener', async () => {
-    const answer = await ask('GET', `${core.managementUrl}/openapi.json`);
+    const answer = await ask('GET', `${its.core.managementUrl}/openapi.json`);
     expect(answer.headers['content-type']).to.match(/^application\/json/);
     expect(answer.text).to.equal(openapiText);
   });
@@ -44,12 +39,12 @@ describe('the OpenAPI document', () => {
     ];
     let placed: Answer;
     before(async () => {
-      const { keyValue } = await createKey(core.url, cookie);
-      placed = await placeCall(core.url, campaignId, keyValue);
+      const { keyValue } = await createKey(its.core.url, cookie);
+      placed = await placeCall(its.core.url, its.tenants.campaign.id, keyValue);
     });
     for (const [what, change, error] of falsified)
       it(what, () => {
-        expect(answerErrors('POST', onDemand(core.url, campaignId), { ...placed, ...change }).join('\n')).to.match(error);
+        expect(answerErrors('POST', onDemand(its.core.url, its.tenants.campaign.id), { ...placed, ...change }).join('\n')).to.match(error);
       });
   });
 });

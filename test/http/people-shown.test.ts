@@ -75,8 +75,9 @@ describe("staff's email and network addresses", () => {
 });
 
 describe('an email address that is taken in another scope', () => {
+  const harness = openOnce(() => openCore());
+
   it("is refused like one that's taken in the own scope, and only ten can be tried per hour", async () => {
-    const harness = await openCore();
     const cookie = await signIn(harness.core.url, 'tia@example.com');
     const create = (email: string) =>
       ask('POST', `${harness.core.url}/console/users`, { cookie, body: { email, name: 'Someone', userType: 'account' } });
@@ -87,6 +88,5 @@ describe('an email address that is taken in another scope', () => {
     for (let tried = 3; tried < 10; tried++) expect((await create('oda@example.com')).status).to.equal(409);
     const blocked = await create('oda@example.com');
     expect([blocked.status, Number(blocked.headers['retry-after']) > 3_000]).to.deep.equal([429, true]);
-    await harness.close();
   });
 });

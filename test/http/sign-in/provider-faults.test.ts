@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { expect } from 'chai';
+import { openCore } from '../../support/core.ts';
 import { ask } from '../../support/http.ts';
 import { finishSignIn, goToProvider, openWithProvider, signInWithProvider, TestBrowser } from '../../support/identity-provider.ts';
-import { openForEach } from '../../support/suites.ts';
+import { openForEach, openOnce } from '../../support/suites.ts';
 import { password, signIn } from '../../support/tenants.ts';
 
 type Answer = (req: IncomingMessage, res: ServerResponse) => void;
@@ -108,20 +109,16 @@ describe('a provider that', () => {
 });
 
 describe('without a provider', () => {
+  const harness = openOnce(() => openCore());
+
   it('the paths for signing in with one respond like any unknown path', async () => {
-    const { openCore } = await import('../../support/core.ts');
-    const harness = await openCore();
-    try {
-      const unknown = await ask('GET', `${harness.core.url}/nowhere`);
-      const paths = ['/console/oidc', '/console/oidc/callback', '/console/oidc/sign-out', '/console/oidc/session'];
-      for (const method of ['GET', 'POST'])
-        for (const path of paths) {
-          const { status, text } = await ask(method, `${harness.core.url}${path}`, { headers: { 'Sec-Fetch-Site': 'cross-site' } });
-          expect({ status, text }, `${method} ${path}`).to.deep.equal({ status: 401, text: unknown.text });
-        }
-      expect((await ask('GET', `${harness.core.url}/console/sign-in`)).json).to.deep.equal({ password: true, oidc: null });
-    } finally {
-      await harness.close();
-    }
+    const unknown = await ask('GET', `${harness.core.url}/nowhere`);
+    const paths = ['/console/oidc', '/console/oidc/callback', '/console/oidc/sign-out', '/console/oidc/session'];
+    for (const method of ['GET', 'POST'])
+      for (const path of paths) {
+        const { status, text } = await ask(method, `${harness.core.url}${path}`, { headers: { 'Sec-Fetch-Site': 'cross-site' } });
+        expect({ status, text }, `${method} ${path}`).to.deep.equal({ status: 401, text: unknown.text });
+      }
+    expect((await ask('GET', `${harness.core.url}/console/sign-in`)).json).to.deep.equal({ password: true, oidc: null });
   });
 });
