@@ -1,19 +1,13 @@
 import { expect } from 'chai';
-import { describeAdmin } from '../support/commands.ts';
-import { createTenants, type DirectAccess, insertCalls, openDirect, type Tenants } from '../support/tenants.ts';
+import { describeAdminWithTenants, insertCalls } from '../support/tenants.ts';
 
-describeAdmin('admin, for dialing', ({ admin, json, database }) => {
-  let direct: DirectAccess;
-  let tenants: Tenants;
+describeAdminWithTenants('admin, for dialing', ({ admin, json, direct, tenants }) => {
   let account: string[];
   let partner: string[];
-  beforeEach(async () => {
-    direct = await openDirect(database());
-    tenants = await createTenants(direct.ports);
+  beforeEach(() => {
     account = ['--account', tenants.account.id];
     partner = ['--partner', tenants.partner.id];
   });
-  afterEach(() => direct.close());
 
   const actions = async () => (await direct.storage.database.read('audit_events').orderBy('id')).map(({ action }) => action);
   const refused = async (code: number, message: string, ...args: string[]) => {

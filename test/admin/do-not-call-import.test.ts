@@ -3,22 +3,16 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { completeLine, csvRow, csvStart } from '#contract/files/csv.ts';
 import { doNotCallHead } from '#contract/files/table.ts';
-import { describeAdmin } from '../support/commands.ts';
 import { freshDirectory } from '../support/databases.ts';
-import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
+import { describeAdminWithTenants } from '../support/tenants.ts';
 
 const [one, two, three] = ['+353861230001', '+353861230002', '+353861230003'];
 
-describeAdmin('admin do-not-call import', ({ admin, json, database }) => {
-  let direct: DirectAccess;
-  let tenants: Tenants;
+describeAdminWithTenants('admin do-not-call import', ({ admin, json, direct, tenants }) => {
   let account: string[];
-  beforeEach(async () => {
-    direct = await openDirect(database());
-    tenants = await createTenants(direct.ports);
+  beforeEach(() => {
     account = ['--account', tenants.account.id];
   });
-  afterEach(() => direct.close());
 
   const read = () => direct.storage.database.read;
   const listed = async () => (await read()('do_not_call').orderBy('phone')).map((row) => row.phone);

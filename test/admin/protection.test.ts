@@ -1,24 +1,18 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { describeAdmin } from '../support/commands.ts';
 import { freshDirectory } from '../support/databases.ts';
-import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
+import { describeAdminWithTenants } from '../support/tenants.ts';
 
 const phone = '+493012345678';
 
-describeAdmin('admin, for protection rules', ({ admin, json, database }) => {
-  let direct: DirectAccess;
-  let tenants: Tenants;
+describeAdminWithTenants('admin, for protection rules', ({ admin, json, direct, tenants }) => {
   let account: string[];
   let partner: string[];
-  beforeEach(async () => {
-    direct = await openDirect(database());
-    tenants = await createTenants(direct.ports);
+  beforeEach(() => {
     account = ['--account', tenants.account.id];
     partner = ['--partner', tenants.partner.id];
   });
-  afterEach(() => direct.close());
 
   const read = () => direct.storage.database.read;
   const listed = async () => (await read()('do_not_call').orderBy('phone')).map((row) => row.phone);

@@ -3,20 +3,19 @@ import { verifyChain } from '../../core/domain/audit/audit-chain.ts';
 import { instant, plus } from '../../core/domain/instant.ts';
 import type { AuditChainStore } from '../../core/domain/ports.ts';
 import { required } from '../../core/storage/engine/database.ts';
-import { type FakeClock, fakeClock } from '../support/clock.ts';
+import { fakeClock } from '../support/clock.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
-import { type DirectAccess, openDirect } from '../support/tenants.ts';
+import { openOnce } from '../support/suites.ts';
+import { openDirect } from '../support/tenants.ts';
 
 describe('the audit chain in the database', () => {
   onEachDatabase((kind) => {
-    let clock: FakeClock;
-    let direct: DirectAccess;
+    const clock = fakeClock();
+    const direct = openOnce(async () => openDirect(await freshDatabase(kind), clock));
     let chain: AuditChainStore;
     let empty: { seq: number; hash: string };
 
     before(async () => {
-      clock = fakeClock();
-      direct = await openDirect(await freshDatabase(kind), clock);
       chain = direct.ports.stores.auditChain;
       const { seq, hash } = await chain.state();
       empty = { seq, hash };
@@ -27,7 +26,6 @@ describe('the audit chain in the database', () => {
       const { seq, hash } = empty;
       await direct.storage.database.write('audit_chain').update({ seq, hash, pruned_seq: seq, pruned_hash: hash });
     });
-    after(() => direct.close());
 
     const events = () => direct.storage.database.write('audit_events');
     const row = { actor_id: 'u', actor_name: 'Ada', action: 'a', subject_kind: 'partner' as const, subject_id: 's', subject_name: 'S' };

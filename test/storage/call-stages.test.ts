@@ -6,40 +6,23 @@ import { required } from '../../core/storage/engine/database.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
 import { cancelQueued, endUndialed, isAt } from '../../core/storage/queue/queue.ts';
 import { claimedCall } from '../support/claimed-call.ts';
-import { freshDatabase, onEachDatabase } from '../support/databases.ts';
-import { type DirectAccess, openDirect } from '../support/tenants.ts';
+import { onEachDatabase } from '../support/databases.ts';
+import { insertCalls, tenantsOnce } from '../support/tenants.ts';
 
 const now = instant(1_795_000_000_000);
 const columns = { firstAttemptAt: 'first_attempt_at', dialedAt: 'dialed_at', cancelledAt: 'cancelled_at', endedAt: 'ended_at' } as const;
 const ending = { detail: null, endedAt: now, durationSeconds: null };
 
-/** Returns a due call at this stage, as left by the events that lead to it. */
-function rowAt(stage: Stage): CallRow {
+/** Returns the columns of a due call at this stage, as left by the events that lead to it. */
+function columnsAt(stage: Stage): Partial<CallRow> {
   const attempted = stage !== 'queued';
   const hasEnded = stage !== 'queued' && !isHandoffStage(stage);
   return {
-    ...{ contact_id: stage, campaign_id: 'g', account_id: 'a', request_id: stage, api_key_id: 'k', phone: '+493012345678', name: null },
-    ...{
-      time_zone: null,
-      variables: null,
-      not_before: null,
-      not_after: null,
-      placed_at: instant(1),
-      cancelled_at: null,
-      due_at: hasEnded ? null : now,
-    },
+    ...{ state: toState(stage), handoff: isHandoffStage(stage) ? stage : attempted ? 'doubt' : null, placed_at: instant(1) },
     ...{ attempt: attempted ? 1 : 0, first_attempt_at: attempted ? instant(2) : null, provider: attempted ? 'webhook' : null },
-    ...{
-      state: toState(stage),
-      handoff: isHandoffStage(stage) ? stage : attempted ? 'doubt' : null,
-      dialed_at: stage === 'taken' ? instant(3) : null,
-    },
-    ...{ ended_at: hasEnded ? instant(4) : null, duration_seconds: null, detail: null, late_outcome_at: null },
-    ...{ held_until: null, held_for: null, response_held_until: null, answered_by: null },
+    ...{ dialed_at: stage === 'taken' ? instant(3) : null, due_at: hasEnded ? null : now, ended_at: hasEnded ? instant(4) : null },
   };
 }
-
-const claimed = (contactId: string) => claimedCall({ contactId, requestId: contactId, firstAttemptAt: instant(2), leaseUntil: now });
 
 describe('the SQL condition for stages', () => {
   it('matches the partial indexes for each stage', () => {
@@ -53,22 +36,15 @@ describe('the SQL condition for stages', () => {
 
 describe('a call in the database', () => {
   onEachDatabase((kind) => {
-    let direct: DirectAccess;
-    before(async () => {
-      direct = await openDirect(await freshDatabase(kind));
-      const { write } = direct.storage.database;
-      const named = (id: string) => ({ id, name: id, created_at: instant(1) });
-      await write('partners').insert(named('p'));
-      await write('accounts').insert({ ...named('a'), partner_id: 'p' });
-      await write('campaigns').insert({ ...named('g'), account_id: 'a' });
-    });
-    after(() => direct.close());
+    const { direct, tenants } = tenantsOnce(kind);
+    const claimed = (contactId: string) =>
+      claimedCall({ contactId, requestId: contactId, campaignId: tenants.campaign.id, firstAttemptAt: instant(2), leaseUntil: now });
 
     type Event = (typeof transitions)[number]['event'];
     async function cause(event: Event, from: Stage, to: Stage): Promise<void> {
       const { dialing } = direct.ports.stores;
       const { database } = direct.storage;
-      if (event === 'cancel') await cancelQueued(database, { ids: ['k'] }, now);
+      if (event === 'cancel') await cancelQueued(database, { ids: ['key'] }, now);
       else if (event === 'lapse') {
         await database.write('calls').update({ not_after: instant(now - 1) });
         await dialing.lapse(now);
@@ -79,7 +55,9 @@ describe('a call in the database', () => {
       else if ((event === 'not-taken' || event === 'answer-lost') && (to === 'retry' || to === 'doubt'))
         await dialing.settle(claimed(from), { event, to, at: now, dueAt: now });
       else if (event === 'block')
-        await database.write.transaction((trx) => endUndialed(database, trx, [['g', from]], now, { state: 'blocked', detail: 'Blocked.' }));
+        await database.write.transaction((trx) =>
+          endUndialed(database, trx, [[tenants.campaign.id, from]], now, { state: 'blocked', detail: 'Blocked.' }),
+        );
       else if (event !== 'not-taken' && event !== 'answer-lost' && (to === 'failed' || to === 'unknown'))
         await dialing.settle(claimed(from), { event, to, ...ending });
     }
@@ -92,10 +70,11 @@ describe('a call in the database', () => {
           const { compactCounts } = direct.ports.stores.callList;
           await compactCounts();
           for (const table of ['calls', 'call_counts'] as const) await write(table).delete();
-          const before = rowAt(stage);
-          await write('calls').insert(before);
+          const row = async () => required((await read('calls').first()) ?? null, 'row');
+          await insertCalls(direct, tenants, [stage], columnsAt(stage));
+          const before = await row();
           await cause(event, stage, target);
-          const after = required((await read('calls').first()) ?? null, 'row');
+          const after = await row();
           expect([after.state, isHandoffStage(target) ? after.handoff : after.due_at]).to.deep.equal([
             toState(target),
             isHandoffStage(target) ? target : null,
@@ -104,11 +83,9 @@ describe('a call in the database', () => {
           expect(notes).to.include.members(noted.map(([note]) => note));
           for (const note of notes) expect(after[columns[note]], note).to.not.equal(null);
           await compactCounts();
-          const counted = await read('call_counts').orderBy('calls').select('campaign_id', 'state', 'calls');
-          const replaced = stage === 'unknown' ? [{ campaign_id: 'g', state: 'unknown', calls: -1 }] : [];
-          expect(counted).to.deep.equal(
-            isHandoffStage(target) ? [] : [...replaced, { campaign_id: 'g', state: toState(target), calls: 1 }],
-          );
+          const counted = await read('call_counts').orderBy('calls').select('state', 'calls');
+          const replaced = stage === 'unknown' ? [{ state: 'unknown', calls: -1 }] : [];
+          expect(counted).to.deep.equal(isHandoffStage(target) ? [] : [...replaced, { state: toState(target), calls: 1 }]);
         });
       }
     }
@@ -119,7 +96,7 @@ describe('a call in the database', () => {
         it(`isn't changed by ${event} at ${stage}`, async () => {
           const { read, write } = direct.storage.database;
           await write('calls').delete();
-          await write('calls').insert(rowAt(stage));
+          await insertCalls(direct, tenants, [stage], columnsAt(stage));
           const row = () => read('calls').first('state', 'handoff', 'due_at', 'attempt', 'ended_at', 'cancelled_at', 'late_outcome_at');
           const before = await row();
           await cause(event, stage, stage);

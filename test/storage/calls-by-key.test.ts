@@ -4,7 +4,7 @@ import { instant } from '../../core/domain/instant.ts';
 import type { CallFilter, CallScope } from '../../core/domain/ports.ts';
 import { at, testRandomness } from '../support/clock.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { type DirectAccess, databaseWithTenants, openDirect, type Tenants } from '../support/tenants.ts';
+import { tenantsForEach } from '../support/tenants.ts';
 
 const start = at('2026-11-01T00:00:00.000Z');
 const filter: CallFilter = { placed: { from: null, before: null }, states: [], apiKey: null, search: '' };
@@ -13,15 +13,7 @@ const toId = (number: number) => `c${String(number).padStart(6, '0')}`;
 
 describe("a key's calls", () => {
   onEachDatabase((kind) => {
-    let direct: DirectAccess;
-    let tenants: Tenants;
-
-    beforeEach(async () => {
-      const given = await databaseWithTenants(kind);
-      direct = await openDirect(given.database);
-      ({ tenants } = given);
-    });
-    afterEach(() => direct.close());
+    const { direct, tenants } = tenantsForEach(kind);
 
     type Placed = { number: number; campaign: { id: string; accountId: string }; key: string; state: CallState };
     const addCalls = (calls: readonly Placed[]) =>

@@ -13,10 +13,11 @@ import { databases, onEachDatabase } from '../support/databases.ts';
 import {
   createTenants,
   type DirectAccess,
-  databaseWithTenants,
   insertCalls,
+  insertKeys,
   openDirect,
   type Tenants,
+  tenantsForEach,
   toCaller,
 } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
@@ -25,19 +26,13 @@ import { until } from '../support/until.ts';
 const many = 1_300;
 
 const clock = fakeClock();
-const createDigest = (n: number) => `${n}`.padStart(64, '0');
+const createDigest = (n: number) => toDigest(`k${n}`);
 const filled = databases('a user with many keys', async (databaseUrl) => {
   await using direct = await openDirect(databaseUrl, clock);
   const tenants = await createTenants(direct.ports);
-  const { account, teammate } = tenants.users;
-  const row = (n: number, creator: string) => ({
-    ...{ id: `k${n}`, digest: createDigest(n), name: `Key ${n}`, creator_id: creator, creator_partner_id: tenants.partner.id },
-    ...{ account_id: tenants.account.id, partner_id: tenants.partner.id, created_at: instant(n) },
-  });
-  // The oldest key is another user's.
-  const rows = Array.from({ length: many + 1 }, (_, n) => row(n, n === 0 ? teammate.id : account.id));
-  for (let start = 0; start < rows.length; start += 400)
-    await direct.storage.database.write('api_keys').insert(rows.slice(start, start + 400));
+  const ids = Array.from({ length: many }, (_, n) => `k${n + 1}`);
+  await insertKeys(direct, tenants, ids);
+  await insertKeys(direct, tenants, ['k0'], { creator_id: tenants.users.teammate.id, created_at: instant(0) });
   for (const n of [0, 1, many]) await insertCalls(direct, tenants, [`c${n}`], { api_key_id: `k${n}` });
   return tenants;
 });
@@ -113,7 +108,7 @@ describe('a user with thousands of API keys', () => {
       expect([...new Set(facts.map((fact) => JSON.stringify(fact)))]).to.deep.equal([JSON.stringify(told)]);
       const { apiKey, end, activity } = await showRevokedApiKey(direct.ports, caller.viewer, 'k1');
       expect([apiKey.name, end?.actor?.name, activity.map(({ action }) => action)]).to.deep.equal([
-        'Key 1',
+        'k1',
         partner.name,
         ['api-key.revoked'],
       ]);
@@ -200,16 +195,11 @@ describe('a user with thousands of API keys', () => {
 
 describe("a campaign whose deletion doesn't end", () => {
   onEachDatabase((kind) => {
-    let database: string;
-    let direct: DirectAccess;
-    let tenants: Tenants;
+    const { direct, tenants } = tenantsForEach(kind, clock);
     let id: string;
     beforeEach(async () => {
-      ({ database, tenants } = await databaseWithTenants(kind));
-      direct = await openDirect(database, clock);
       ({ id } = await createCampaign(direct.ports, operator, 'Stays', tenants.account.id));
     });
-    afterEach(() => direct.close());
 
     const remove = (caller: Caller = operator, campaignId = id) => deleteManaged(direct.ports, caller, 'campaign', campaignId);
     const failure = (deleting: Promise<unknown>) => deleting.then(() => 'deleted', toCode);
@@ -257,7 +247,7 @@ describe("a campaign whose deletion doesn't end", () => {
       await until(async () => !(await found()).includes(id));
       const [hidden = ''] = await found();
       expect(await failure(remove(operator, hidden))).to.equal('not-found');
-      await using other = await openDirect(database, clock);
+      await using other = await openDirect(direct.database, clock);
       const { restoreCampaigns } = other.ports.stores.directory;
       expect([await restoreCampaigns(), await restoreCampaigns(), await restoreCampaigns()]).to.deep.equal([0, 1, 0]);
       expect(await found()).to.deep.equal(asItWas());

@@ -7,29 +7,24 @@ import type { Viewer } from '../../core/domain/model.ts';
 import type { BatchRows } from '../../core/storage/engine/database.ts';
 import { createKeyUse } from '../../core/storage/keys/key-use.ts';
 import { fakeClock } from '../support/clock.ts';
-import { freshDatabase, onEachDatabase, recordStatements } from '../support/databases.ts';
-import { createTenants, type DirectAccess, openDirect } from '../support/tenants.ts';
+import { onEachDatabase, recordStatements } from '../support/databases.ts';
+import { tenantsOnce } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 describe("a key's use", () => {
   onEachDatabase((kind) => {
     const clock = fakeClock();
-    let direct: DirectAccess;
+    const { direct, tenants } = tenantsOnce(kind, clock);
     let viewer: Viewer;
     let key: { id: string; digest: string };
-
-    before(async () => {
-      direct = await openDirect(await freshDatabase(kind), clock);
-      viewer = { ...(await createTenants(direct.ports)).users.account, tenancy: null };
-    });
     beforeEach(async () => {
       clock.set('2026-11-21T09:14:59.999Z');
+      viewer = { ...tenants.users.account, tenancy: null };
       for (const table of ['api_key_usage', 'api_key_addresses', 'api_keys'] as const) await direct.storage.database.write(table).delete();
       const input = { name: 'A key', expiration: { kind: 'none' }, timeZone: 'UTC' } as const;
       const { apiKey, keyValue } = await createApiKey(direct.ports, { viewer, actor: operator.actor }, input);
       key = { id: apiKey.id, digest: toDigest(keyValue) };
     });
-    after(() => direct.close());
 
     const written = async () => (await direct.ports.stores.apiKeys.usage(key.id, instant(0))).toSorted((a, b) => a.quarterAt - b.quarterAt);
     const sumBy = <Name extends string>(rows: readonly Record<Name, number>[], name: Name) => rows.reduce((sum, row) => sum + row[name], 0);

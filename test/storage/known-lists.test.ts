@@ -7,7 +7,8 @@ import { addNumbers } from '../../core/domain/protection/do-not-call.ts';
 import { callStore } from '../../core/storage/calls/place-and-cancel.ts';
 import { knownLists } from '../../core/storage/protection/known.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { type DirectAccess, databaseWithTenants, openDirect, somePhone, type Tenants, toCaller } from '../support/tenants.ts';
+import { openOnce } from '../support/suites.ts';
+import { openDirect, somePhone, tenantsOnce, toCaller } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 /** The figures in the documentation come from `DO_NOT_CALL_RACES=3000`. */
@@ -15,20 +16,8 @@ const races = Number(process.env['DO_NOT_CALL_RACES'] ?? 60);
 
 describe('the do-not-call lists that a process remembers', () => {
   onEachDatabase((kind) => {
-    let here: DirectAccess;
-    let there: DirectAccess;
-    let tenants: Tenants;
-
-    before(async () => {
-      const created = await databaseWithTenants(kind);
-      tenants = created.tenants;
-      here = await openDirect(created.database);
-      there = await openDirect(created.database);
-    });
-    after(async () => {
-      await here.close();
-      await there.close();
-    });
+    const { direct: here, tenants } = tenantsOnce(kind);
+    const there = openOnce(() => openDirect(here.database));
 
     const list = (...phones: string[]) => {
       return addNumbers(there.ports, operator, { accountId: tenants.account.id, reason: 'asked', phones, timeZone: 'UTC' });

@@ -9,25 +9,20 @@ import { reportingOutages } from '../../core/storage/engine/errors.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { readProblem } from '../support/ports.ts';
 import { createKeyOn } from '../support/sample-data.ts';
-import { type DirectAccess, databaseWithTenants, openDirect, type Tenants, toCaller } from '../support/tenants.ts';
+import { tenantsOnce, toCaller } from '../support/tenants.ts';
 
 describe("a database's connection lanes", () => {
   onEachDatabase((kind) => {
-    let direct: DirectAccess;
-    let tenants: Tenants;
+    const { direct, tenants } = tenantsOnce(kind);
     let digest: string;
     const held: (() => void)[] = [];
 
     before(async () => {
-      const filled = await databaseWithTenants(kind);
-      tenants = filled.tenants;
-      direct = await openDirect(filled.database);
       digest = toDigest((await createKeyOn({ direct }, tenants.users.account, 'K')).keyValue);
     });
     afterEach(() => {
       for (const release of held.splice(0)) release();
     });
-    after(() => direct.close());
 
     if (kind === 'postgres') {
       it("don't let the server compile statements, because that takes longer than running them", async () => {

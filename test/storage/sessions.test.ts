@@ -4,23 +4,19 @@ import { instant } from '../../core/domain/instant.ts';
 import type { AuditEvent, Digest, Tenancy } from '../../core/domain/model.ts';
 import type { SessionStore } from '../../core/domain/ports.ts';
 import { maxSessions } from '../../core/storage/users/sessions.ts';
-import { at, type FakeClock, fakeClock } from '../support/clock.ts';
-import { freshDatabase, onEachDatabase } from '../support/databases.ts';
-import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
+import { at, fakeClock } from '../support/clock.ts';
+import { onEachDatabase } from '../support/databases.ts';
+import { tenantsOnce } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 describe('sessions in the database', () => {
   onEachDatabase((kind) => {
-    let clock: FakeClock;
-    let direct: DirectAccess;
-    let tenants: Tenants;
+    const clock = fakeClock();
+    const { direct, tenants } = tenantsOnce(kind, clock);
     let sessions: SessionStore;
     let version: string;
 
     before(async () => {
-      clock = fakeClock();
-      direct = await openDirect(await freshDatabase(kind), clock);
-      tenants = await createTenants(direct.ports);
       ({ sessions } = direct.ports.stores);
       version = (await user())?.sign_in_version ?? 'missing';
     });
@@ -30,7 +26,6 @@ describe('sessions in the database', () => {
       await direct.storage.database.write('users').update({ sign_in_version: version });
       await direct.storage.database.write('audit_events').delete();
     });
-    after(() => direct.close());
 
     const rows = () => direct.storage.database.write('sessions');
     const user = (id = tenants.users.account.id) => direct.storage.database.read('users').where({ id }).first();

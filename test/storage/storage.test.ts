@@ -13,7 +13,7 @@ import { connected } from '../support/core.ts';
 import { freshDatabase, itOnPostgres, onEachDatabase } from '../support/databases.ts';
 import { startFront } from '../support/proxies.ts';
 import { createKeyOn } from '../support/sample-data.ts';
-import { type DirectAccess, databaseWithTenants, insertCalls, openDirect, type Tenants, toCaller } from '../support/tenants.ts';
+import { databaseWithTenants, insertCalls, insertKeys, openDirect, tenantsForEach, tenantsOnce, toCaller } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 describe('storage', () => {
@@ -49,16 +49,14 @@ describe('storage', () => {
   });
 
   onEachDatabase((kind) => {
+    const { direct, tenants } = tenantsOnce(kind);
     it('rolls back a change together with its audit event', async () => {
-      const clock = fakeClock();
-      const { database, tenants } = await databaseWithTenants(kind);
-      const direct = await openDirect(database, clock);
       const { read, write } = direct.storage.database;
       const count = async () => Number((await read('audit_events').count({ n: '*' }).first<{ n: number | string }>()).n);
       const before = await count();
       const event = {
         id: direct.ports.randomness.id(),
-        at: clock.now(),
+        at: direct.ports.clock.now(),
         actor: null,
         action: 'partner.added',
         owningScope: null,
@@ -70,24 +68,16 @@ describe('storage', () => {
         .catch(() => 'refused');
       expect([refused, await count()]).to.deep.equal(['refused', before]);
       await write.raw('SELECT 1');
-      await direct.close();
     });
   });
 
   describe('a key revoked on PostgreSQL while it places a call', () => {
-    let direct: DirectAccess;
-    let tenants: Tenants;
+    const { direct, tenants } = tenantsForEach('postgres');
     let stuck: pg.Client;
     beforeEach(async () => {
-      const filled = await databaseWithTenants('postgres');
-      tenants = filled.tenants;
-      direct = await openDirect(filled.database);
-      stuck = await connected(filled.database);
+      stuck = await connected(direct.database);
     });
-    afterEach(async () => {
-      await stuck.end();
-      await direct.close();
-    });
+    afterEach(() => stuck.end());
 
     /**
      * Places a call whose batch waits for another transaction, which has inserted a call with the same request ID. Calls `leave` while the
@@ -143,44 +133,39 @@ describe('storage', () => {
     });
   });
 
-  itOnPostgres('claims the other due calls immediately if one of them is locked', async () => {
-    const { database, tenants } = await databaseWithTenants('postgres');
-    const direct = await openDirect(database);
-    await insertCalls(direct, tenants, ['a', 'locked', 'z'], { placed_at: instant(1) });
-    const now = direct.ports.clock.now();
-    const holder = await connected(database);
-    await holder.query(`BEGIN; SELECT 1 FROM calls WHERE request_id = 'locked' FOR UPDATE`);
-    const claimed = await direct.ports.stores.dialing.claim(10, 'simulated', now, instant(now + 30_000));
-    await holder.end();
-    await direct.close();
-    expect(claimed.map(({ contactId }) => contactId).toSorted()).to.deep.equal(['a', 'z']);
-  });
+  describe('a locked call', () => {
+    const { direct, tenants } = tenantsForEach('postgres');
+    const whileLocked = async <Result>(doing: () => Promise<Result>) => {
+      const holder = await connected(direct.database);
+      await holder.query(`BEGIN; SELECT 1 FROM calls WHERE request_id = 'locked' FOR UPDATE`);
+      return doing().finally(() => holder.end());
+    };
 
-  itOnPostgres('cancels the other calls of a batch if one of them is locked', async () => {
-    const { database, tenants } = await databaseWithTenants('postgres');
-    const { users, campaign } = tenants;
-    const direct = await openDirect(database);
-    const { keyValue } = await createKeyOn({ direct }, users.account, 'K');
-    const caller = () => toCaller(toDigest(keyValue));
-    const ids = ['a', 'locked', 'z'];
-    for (const requestId of ids) await placeCall(direct.ports, caller(), campaign.id, { requestId, contact: { phone: '+493012345678' } });
-    const holder = await connected(database);
-    await holder.query(`BEGIN; SELECT 1 FROM calls WHERE request_id = 'locked' FOR UPDATE`);
-    const settled = await Promise.allSettled(ids.map((requestId) => cancelCall(direct.ports, caller(), campaign.id, { requestId })));
-    await holder.end();
-    await direct.close();
-    expect(settled.map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected', 'fulfilled']);
+    itOnPostgres("doesn't hold up a claim of the other due calls", async () => {
+      await insertCalls(direct, tenants, ['a', 'locked', 'z'], { placed_at: instant(1) });
+      const now = direct.ports.clock.now();
+      const claimed = await whileLocked(() => direct.ports.stores.dialing.claim(10, 'simulated', now, instant(now + 30_000)));
+      expect(claimed.map(({ contactId }) => contactId).toSorted()).to.deep.equal(['a', 'z']);
+    });
+
+    itOnPostgres("doesn't prevent cancelling the other calls of a batch", async () => {
+      const { keyValue } = await createKeyOn({ direct }, tenants.users.account, 'K');
+      const ids = ['a', 'locked', 'z'];
+      await insertCalls(direct, tenants, ids);
+      const cancel = (requestId: string) => cancelCall(direct.ports, toCaller(toDigest(keyValue)), tenants.campaign.id, { requestId });
+      const settled = await whileLocked(() => Promise.allSettled(ids.map(cancel)));
+      expect(settled.map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected', 'fulfilled']);
+    });
   });
 
   itOnPostgres('writes the use of keys on two cores in the same order, so that no use is lost', async () => {
     const { database, tenants } = await databaseWithTenants('postgres');
-    const { account, partner, users } = tenants;
     const clock = fakeClock();
     const errors: unknown[] = [];
     const direct = await openDirect(database, clock);
-    const digests = Array.from({ length: 200 }, (_, n) => String(n).padStart(64, '0'));
-    const common = { name: 'K', creator_id: users.account.id, account_id: account.id, partner_id: partner.id, created_at: instant(1) };
-    await direct.storage.database.write('api_keys').insert(digests.map((digest, n) => ({ ...common, id: `key-${n}`, digest })));
+    const ids = Array.from({ length: 200 }, (_, n) => `key-${n}`);
+    await insertKeys(direct, tenants, ids);
+    const digests = ids.map(toDigest);
     for (let round = 1; round <= 20; round++) {
       const cores = [digests, digests.toReversed()].map((order) => {
         const use = createKeyUse(direct.storage.database, clock, (error) => errors.push(error));

@@ -7,7 +7,8 @@ import type { Lane } from '../../core/storage/engine/database.ts';
 import { maxThrottleCounters, throttleStore } from '../../core/storage/users/throttle.ts';
 import { freshDatabase, onEachDatabase, recordStatements } from '../support/databases.ts';
 import { credentialsOf, fakePorts, viewers } from '../support/ports.ts';
-import { type DirectAccess, openDirect } from '../support/tenants.ts';
+import { openOnce } from '../support/suites.ts';
+import { openDirect } from '../support/tenants.ts';
 
 const now = instant(1_795_000_000_000);
 const window = 60_000;
@@ -16,15 +17,12 @@ const other = { key: 'other', max: 3, window: 2 * window };
 
 describe('attempt counters', () => {
   onEachDatabase((kind) => {
-    let direct: DirectAccess;
+    const direct = openOnce(async () => openDirect(await freshDatabase(kind)));
     let throttle: ThrottleStore;
-
-    before(async () => {
-      direct = await openDirect(await freshDatabase(kind));
+    beforeEach(async () => {
       ({ throttle } = direct.storage);
+      await counters().delete();
     });
-    beforeEach(() => counters().delete());
-    after(() => direct.close());
 
     const throttleOn = (database: Lane) => throttleStore({ ...direct.storage.database.lanes, 'sign-in': database });
     const counters = () => direct.storage.database.write('sign_in_attempts');

@@ -1,17 +1,20 @@
+import { toDigest } from '../../core/domain/api-keys.ts';
 import { deadlines } from '../../core/domain/deadlines.ts';
+import { instant } from '../../core/domain/instant.ts';
 import type { Digest } from '../../core/domain/model.ts';
 import type { Clock, KeyCaller, Ports } from '../../core/domain/ports.ts';
 import { codeAt, totp } from '../../core/domain/sign-in/second-factor.ts';
 import { createSecretBox } from '../../core/server/sealed-secrets.ts';
 import { systemClock } from '../../core/server/start/system.ts';
-import type { CallRow } from '../../core/storage/engine/tables.ts';
+import type { ApiKeyRow, CallRow } from '../../core/storage/engine/tables.ts';
 import type { Storage } from '../../core/storage/storage.ts';
 import { createTenants, openDirect as openForScripts, password, type Tenants } from '../../scripts/support/direct-database.ts';
 import { type FakeClock, fakeClock, testRandomness } from './clock.ts';
-import { testSecret } from './commands.ts';
-import { type DatabaseKind, databaseKinds, databases, withoutRows } from './databases.ts';
+import { adminOn, testSecret } from './commands.ts';
+import { type DatabaseKind, databaseKinds, databases, onEachDatabase, withoutRows } from './databases.ts';
 import { type Answer, ask, readCookies, textAt, untilServed } from './http.ts';
 import { cheapPasswords } from './ports.ts';
+import { openForEach, openOnce } from './suites.ts';
 
 export { createTenants, password, type Tenants };
 
@@ -41,6 +44,37 @@ const withTenants = databases('with tenants', (databaseUrl) => addTenants(databa
 export async function databaseWithTenants(kind: DatabaseKind): Promise<{ database: string; tenants: Tenants }> {
   const { database, content: tenants } = await withTenants.createCopy(kind);
   return { database, tenants };
+}
+
+type WithTenants = { direct: DirectAccess & { database: string }; tenants: Tenants };
+
+/** Opens a new database with the tenants before a suite's tests, and closes it after them. Both objects have their properties once it's open. */
+export const tenantsOnce = (kind: DatabaseKind, clock?: Clock) => withTenantsOpen(openOnce, kind, clock);
+
+/** The same for each test of a suite. */
+export const tenantsForEach = (kind: DatabaseKind, clock?: Clock) => withTenantsOpen(openForEach, kind, clock);
+
+function withTenantsOpen(open: typeof openOnce, kind: DatabaseKind, clock?: Clock): WithTenants {
+  const tenants = {} as Tenants;
+  const direct = open(async () => {
+    const { database, tenants: added } = await databaseWithTenants(kind);
+    Object.assign(tenants, added);
+    return { ...(await openDirect(database, clock)), database };
+  });
+  return { direct, tenants };
+}
+
+/** Runs the commands of `admin` on databases with the tenants, of which each test has its own. */
+export function describeAdminWithTenants(
+  title: string,
+  tests: (on: ReturnType<typeof adminOn> & WithTenants & { kind: DatabaseKind }) => void,
+): void {
+  describe(title, () => {
+    onEachDatabase((kind) => {
+      const opened = tenantsForEach(kind);
+      tests({ ...adminOn(() => opened.direct.database), ...opened, kind });
+    });
+  });
 }
 
 /** Signs in. @returns the session's cookie */
@@ -102,6 +136,20 @@ export async function makeTemplates(): Promise<string> {
     databaseKinds.map(async (kind) => [`${name} ${kind}`, await getTemplate(kind)] as const),
   );
   return JSON.stringify(Object.fromEntries(await Promise.all(templates)));
+}
+
+/** Stores keys of the account's user, oldest first, without their values: a key's digest is the one of its ID, which is also its name. */
+export async function insertKeys(
+  { storage }: DirectAccess,
+  { account, partner, users }: Tenants,
+  ids: readonly string[],
+  more: Partial<ApiKeyRow> = {},
+) {
+  const rows = ids.map((id, n) => ({
+    ...{ id, digest: toDigest(id), name: id, creator_id: users.account.id, creator_partner_id: partner.id },
+    ...{ account_id: account.id, partner_id: partner.id, created_at: instant(n + 1), ...more },
+  }));
+  await storage.database.write.batchInsert('api_keys', rows, 50);
 }
 
 /** Stores calls in the tenants' campaign, without a request. Each call's ID is also its request ID. By default, the calls are due now. */
