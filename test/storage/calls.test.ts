@@ -221,6 +221,18 @@ describe('calls in the database', () => {
       });
     }
 
+    it('give each of several requests that cancel them in one batch the result for its own key', async () => {
+      const { teammate, account, other } = store.tenants.users;
+      const [colleague, revoked, elsewhere] = [await createKey(teammate), await createKey(account), await createKey(other)];
+      await store.direct.storage.database.write('api_keys').where({ digest: revoked }).delete();
+      await place('r');
+      const keys = [elsewhere, store.digest, revoked, colleague, elsewhere];
+      const answers = await Promise.all(keys.map((by) => store.calls.cancel(request({ by }), { requestId: 'r' })));
+      expect(answers.map(({ kind }) => kind)).to.deep.equal([
+        ...['campaign-refused', 'cancelled', 'unauthorized', 'cancelled', 'campaign-refused'],
+      ]);
+    });
+
     it('are cancelled, but both results are unknown, if two requests cancel the same call in one batch and the lookup that tells them apart fails', async () => {
       const { database } = store.direct.storage;
       await place('r');

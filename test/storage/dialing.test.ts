@@ -8,26 +8,21 @@ import { retentionStore } from '../../core/storage/calls/retention.ts';
 import { dialingStore } from '../../core/storage/dialing/dialing.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
 import { fakeClock } from '../support/clock.ts';
-import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { onEachDatabase, readPlans } from '../support/databases.ts';
 import { skip } from '../support/suites.ts';
-import { createTenants, type DirectAccess, insertCalls, openDirect, type Tenants } from '../support/tenants.ts';
+import { insertCalls, tenantsOnce } from '../support/tenants.ts';
 
 const now = instant(1_795_000_000_000);
 const lease = 30_000;
 
 describe('the dialing store', () => {
   onEachDatabase((kind) => {
-    let direct: DirectAccess;
-    let tenants: Tenants;
+    const { direct, tenants } = tenantsOnce(kind, fakeClock(new Date(now).toISOString()));
     let store: DialingStore;
-
-    before(async () => {
-      direct = await openDirect(await freshDatabase(kind), fakeClock(new Date(now).toISOString()));
-      tenants = await createTenants(direct.ports);
+    beforeEach(async () => {
       store = direct.ports.stores.dialing;
+      await direct.storage.database.write('calls').delete();
     });
-    beforeEach(() => direct.storage.database.write('calls').delete());
-    after(() => direct.close());
 
     const addCall = (contactId: string, more: Partial<CallRow> = {}) => insertCalls(direct, tenants, [contactId], more);
     const call = (contactId: string) => direct.storage.database.read('calls').where({ contact_id: contactId }).first();
@@ -251,13 +246,8 @@ describe('the dialing store', () => {
     it('counts due calls in the index of the queue alone, because there may be millions', async function () {
       if (kind === 'postgres') skip(this, 'its planner chooses by the number of rows');
       const { database } = direct.storage;
-      const plans: string[] = [];
-      const query: typeof database.query = async (sql, bindings = []) => {
-        plans.push(JSON.stringify(await database.read.raw(`EXPLAIN QUERY PLAN ${sql}`, [...bindings])));
-        return database.query(sql, bindings);
-      };
-      await dialingStore({ ...database, query }, direct.ports.clock).queue(now);
-      expect(plans[0]).to.contain('SCAN calls USING COVERING INDEX calls_due').and.to.contain('SEARCH c USING INDEX calls_due');
+      const [plan] = await readPlans(kind, database.read, () => dialingStore(database, direct.ports.clock).queue(now));
+      expect(plan).to.contain('SCAN calls USING COVERING INDEX calls_due').and.to.contain('SEARCH c USING INDEX calls_due');
     });
 
     describe("recording a call's outcome", () => {
@@ -292,17 +282,9 @@ describe('the dialing store', () => {
         const toOptOut = () =>
           auditEvent(direct.ports, operator.actor, 'do-not-call.added', { kind: 'do-not-call', id: 'entry', name: '1 number' }, null);
         expect(await store.recordOutcome('c', outcome, now, toOptOut)).to.equal('not-needed');
-        const statements: { sql: string; bindings: (string | number)[] }[] = [];
-        database.write.on('query', (query) => statements.push(query));
-        expect(await retention.erase(instant(now + 1))).to.equal(1);
-        const update = statements.find(({ sql }) => sql.includes('update'));
-        const plan = await database.write.raw(
-          `EXPLAIN ${kind === 'sqlite' ? 'QUERY PLAN ' : ''}${update?.sql.replaceAll(/\$\d+/g, '?')}`,
-          update?.bindings ?? [],
-        );
-        expect(JSON.stringify(plan)).to.match(
-          kind === 'sqlite' ? /USING INDEX calls_to_erase \(<expr><\?\)/ : /calls_to_erase .+Index Cond: \(GREATEST/,
-        );
+        const plans = await readPlans(kind, database.write, async () => expect(await retention.erase(instant(now + 1))).to.equal(1));
+        const fromIndex = kind === 'sqlite' ? /USING INDEX calls_to_erase \(<expr><\?\)/ : /calls_to_erase .+Index Cond: \(GREATEST/;
+        expect(plans.join()).to.match(fromIndex);
       });
 
       const late = { detail: 'Talked.', endedAt: instant(now + 9), durationSeconds: 42 };

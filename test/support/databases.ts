@@ -1,6 +1,7 @@
 import { copyFileSync, existsSync, globSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Knex } from 'knex';
 import sqlite3 from 'sqlite3';
 import { systemClock } from '../../core/server/start/system.ts';
 import { shardSchema } from '../../core/storage/engine/call-lanes.ts';
@@ -271,6 +272,18 @@ export async function holdWriteLock(database: string): Promise<() => Promise<voi
     await execute('ROLLBACK');
     await new Promise((resolve) => holder.close(resolve));
   };
+}
+
+/** Returns the database's plan for each query that `doing` sends through this pool, in order. */
+export async function readPlans(kind: DatabaseKind, pool: Knex, doing: () => Promise<unknown>): Promise<string[]> {
+  const sent: { sql: string; bindings: Knex.RawBinding[] }[] = [];
+  const note = (query: (typeof sent)[number]) => /^(select|with|update|delete)\b/i.test(query.sql) && sent.push(query);
+  pool.on('query', note);
+  await doing().finally(() => pool.removeListener('query', note));
+  const explain = kind === 'postgres' ? 'EXPLAIN' : 'EXPLAIN QUERY PLAN';
+  const plans: string[] = [];
+  for (const { sql, bindings } of sent) plans.push(JSON.stringify(await pool.raw(`${explain} ${sql.replaceAll(/\$\d+/g, '?')}`, bindings)));
+  return plans;
 }
 
 /** Creates a database that records each prepared statement: how it was prepared, and its first two words. */
