@@ -10,10 +10,11 @@ import type { Problem } from '../../core/domain/problem.ts';
 import { checkNumber, setContactLimits, setHours, setPace } from '../../core/domain/protection/rules.ts';
 import { dialingStore } from '../../core/storage/dialing/dialing.ts';
 import { keepPace, lockScopes, paceClock } from '../../core/storage/dialing/pace.ts';
+import { required } from '../../core/storage/engine/database.ts';
 import { cancelFound, soon } from '../../core/storage/queue/queue.ts';
 import { fakeClock } from '../support/clock.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { type DirectAccess, databaseWithTenants, insertCalls, openDirect, somePhone, type Tenants } from '../support/tenants.ts';
+import { insertCalls, somePhone, tenantsForEach } from '../support/tenants.ts';
 
 const now = instant(1_795_000_000_000);
 const minute = 60_000;
@@ -23,40 +24,28 @@ const noFilter = { states: [], apiKey: null, search: '', placed: { from: null, b
 
 describe('a claim', () => {
   onEachDatabase((kind) => {
-    let direct: DirectAccess;
-    let tenants: Tenants;
-    let store: DialingStore;
     const clock = fakeClock(new Date(now).toISOString());
+    const { direct, tenants } = tenantsForEach(kind, clock);
+    let store: DialingStore;
     let behind = 0;
 
-    beforeEach(async () => {
-      const opened = await databaseWithTenants(kind);
-      ({ tenants } = opened);
-      direct = await openDirect(opened.database, clock);
+    beforeEach(() => {
       clock.set(new Date(now).toISOString());
       behind = 0;
       mock.method(performance, 'now', () => clock.now() - behind);
       store = direct.ports.stores.dialing;
     });
-    afterEach(() => {
-      mock.reset();
-      return direct.close();
-    });
+    afterEach(() => mock.reset());
 
     const names = (count: number, prefix = 'c') => Array.from({ length: count }, (_, n) => `${prefix}${String(n).padStart(5, '0')}`);
     const add = (ids: readonly string[], more: Parameters<typeof insertCalls>[3] = {}) =>
       insertCalls(direct, tenants, ids, { due_at: now, ...more });
     const live = { state: 'dialing', attempt: 1, provider: 'webhook', first_attempt_at: instant(now - hour) } as const;
-    /** Adds a call whose outcome is overdue and one whose core died, and older ones that are waiting. */
-    const addLiveBehindWaiting = async () => {
-      await add(['overdue'], { ...live, handoff: 'taken', dialed_at: instant(now - hour) });
-      await add(['lost'], { ...live, handoff: 'open' });
-      await add(names(50), { due_at: instant(now - hour) });
-    };
     const claim = (at: number, limit = 10, pace: Parameters<DialingStore['claim']>[4] = null) => {
       clock.set(new Date(at).toISOString());
       return store.claim(limit, 'webhook', instant(at), instant(at + 30_000), pace);
     };
+    const claimOne = async (at: number) => required((await claim(at, 1))[0] ?? null, 'a claimed call');
     /** Claims, and lets the provider take the calls. @returns their IDs */
     const take = async (at: number) => {
       const claimed = await claim(at);
@@ -67,8 +56,9 @@ describe('a claim', () => {
     const end = (call: ClaimedCall, at: number) =>
       store.recordOutcome(call.contactId, { state: 'completed', detail: null, endedAt: instant(at), durationSeconds: 1 }, instant(at));
     const call = (id: string) => direct.storage.database.read('calls').where({ contact_id: id }).first();
-    const campaign = () => ({ scope: 'campaign', id: tenants.campaign.id }) as const;
+    const campaign = (id = tenants.campaign.id) => ({ scope: 'campaign', id }) as const;
     const account = () => ({ scope: 'account', id: tenants.account.id }) as const;
+    const partner = () => ({ scope: 'partner', id: tenants.partner.id }) as const;
     const newCampaign = async (name: string, accountId = tenants.account.id) => ({
       ...(await createCampaign(direct.ports, operator, name, accountId)),
       accountId,
@@ -163,32 +153,22 @@ describe('a claim', () => {
       expect(await claimLate()).to.have.length(1);
     });
 
-    for (const [scope, set] of [
-      ['the server', null],
-      ['a campaign', campaign],
+    for (const [what, set, pace] of [
+      ['the server has fewer live calls', null, { perSecond: null, liveCalls: 1 }],
+      ['a campaign has fewer live calls', campaign, { perSecond: null, liveCalls: 1 }],
+      ['the pace of the server allows them', null, { perSecond: 0.5, liveCalls: null }],
+      ['the pace of an account allows them', account, { perSecond: 0.5, liveCalls: null }],
     ] as const)
-      it(`takes live calls back that have no outcome or whose core died even if many older ones wait for ${scope} to have fewer`, async () => {
-        const pace = { perSecond: null, liveCalls: 1 };
+      it(`takes back first the live calls that have no outcome or whose core died, even if many older ones wait until ${what}`, async () => {
         if (set) await setPace(direct.ports, operator, set(), pace);
-        await addLiveBehindWaiting();
-        const claimed: string[] = [];
-        for (let at: number = now; at < now + 5_000; at += 250)
-          claimed.push(...(await claim(at, 10, set ? null : pace)).map(({ contactId, handoff }) => `${contactId} ${handoff}`));
-        expect(claimed).to.have.members(['overdue taken', 'lost doubt']);
-      });
-
-    for (const [scope, set] of [
-      ['the server', null],
-      ['an account', account],
-    ] as const)
-      it(`takes live calls back first if many older ones wait for the pace of ${scope}`, async () => {
-        const pace = { perSecond: 0.5, liveCalls: null };
-        if (set) await setPace(direct.ports, operator, set(), pace);
-        await addLiveBehindWaiting();
+        await add(['overdue'], { ...live, handoff: 'taken', dialed_at: instant(now - hour) });
+        await add(['lost'], { ...live, handoff: 'open' });
+        await add(names(50), { due_at: instant(now - hour) });
         const claimed: string[] = [];
         for (let at: number = now; at < now + 9_000; at += 500)
-          claimed.push(...(await claim(at, 10, set ? null : pace)).map(({ contactId }) => contactId));
-        expect(claimed.slice(0, 4)).to.include.members(['overdue', 'lost']);
+          claimed.push(...(await claim(at, 10, set ? null : pace)).map(({ contactId, handoff }) => `${contactId} ${handoff}`));
+        expect(claimed.slice(0, 4)).to.include.members(['overdue taken', 'lost doubt']);
+        if (pace.liveCalls) expect(claimed).to.have.length(2);
       });
 
     it("passes over a live call that waits for its campaign's pace, even if only one call may be claimed", async () => {
@@ -318,7 +298,7 @@ describe('a claim', () => {
       expect(lost).to.have.length(12);
       for (const each of lost) await store.settle(each, { event: 'answer-lost', to: 'doubt', at: now, dueAt: now, detail: 'Lost.' });
       await insertCalls(direct, { ...tenants, campaign: other }, ['other'], { due_at: instant(now + 1) });
-      const { stop } = await stopDialing(direct.ports, operator, { scope: 'campaign', id: tenants.campaign.id });
+      const { stop } = await stopDialing(direct.ports, operator, campaign());
       expect((await claim(now + 2)).map(({ contactId }) => contactId)).to.deep.equal(['other']);
       await resumeDialing(direct.ports, operator, stop.id);
       await direct.ports.stores.rules.makeHeldDue(instant(now + 3), new AbortController().signal);
@@ -372,14 +352,9 @@ describe('a claim', () => {
 
     it('shows when the numbers of a whole page were last called with one statement, whatever limits its campaigns have', async () => {
       const campaigns = [await newCampaign('One'), await newCampaign('Two'), await newCampaign('Three')];
-      for (const [n, campaign] of campaigns.entries()) {
-        await setContactLimits(
-          direct.ports,
-          operator,
-          { scope: 'campaign', id: campaign.id },
-          { calls: 1, days: n + 1, minutesBetween: 0 },
-        );
-        await insertCalls(direct, { ...tenants, campaign }, [`${n}`, `${n} again`], { due_at: now, phone: `+49301234567${n}` });
+      for (const [n, one] of campaigns.entries()) {
+        await setContactLimits(direct.ports, operator, campaign(one.id), { calls: 1, days: n + 1, minutesBetween: 0 });
+        await insertCalls(direct, { ...tenants, campaign: one }, [`${n}`, `${n} again`], { due_at: now, phone: `+49301234567${n}` });
       }
       await take(now);
       const { callList } = direct.ports.stores;
@@ -397,18 +372,13 @@ describe('a claim', () => {
     it("counts the calls of all the partner's accounts for a partner's contact limit", async () => {
       const second = await createAccount(direct.ports, operator, 'Second', tenants.partner.id);
       const campaign2 = await newCampaign('Second', second.id);
-      await setContactLimits(
-        direct.ports,
-        operator,
-        { scope: 'partner', id: tenants.partner.id },
-        { calls: 1, days: 2, minutesBetween: 0 },
-      );
+      await setContactLimits(direct.ports, operator, partner(), { calls: 1, days: 2, minutesBetween: 0 });
       await add(['a'], { phone: '+493012345678' });
       const ofSecond = { ...tenants, account: { ...tenants.account, id: second.id }, campaign: campaign2 };
       await insertCalls(direct, ofSecond, ['b'], { due_at: now, phone: '+493012345678' });
       const claims = await Promise.all([claim(now), claim(now)]);
       expect(claims.flat()).to.have.length(1);
-      await setContactLimits(direct.ports, operator, { scope: 'campaign', id: campaign2.id }, { calls: 5, days: 1, minutesBetween: 0 });
+      await setContactLimits(direct.ports, operator, campaign(campaign2.id), { calls: 5, days: 1, minutesBetween: 0 });
       await direct.ports.stores.rules.makeHeldDue(instant(now + 1), new AbortController().signal);
       const more = await claim(now + 2);
       expect([...claims.flat(), ...more].map(({ contactId }) => contactId)).to.include('b');
@@ -558,16 +528,15 @@ describe('a claim', () => {
       const other = await newCampaign('Other');
       await add(names(700));
       await insertCalls(direct, { ...tenants, campaign: other }, ['other'], { due_at: instant(now + 1) });
-      await stopDialing(direct.ports, operator, { scope: 'campaign', id: tenants.campaign.id });
+      await stopDialing(direct.ports, operator, campaign());
       expect((await claim(now + 2)).map(({ contactId }) => contactId)).to.deep.equal(['other']);
     });
 
     it("doesn't wait for a call in doubt that only waits for its next attempt", async () => {
       await add(['a']);
-      const [lost] = await claim(now);
-      if (!lost) return expect.fail('no call was claimed');
+      const lost = await claimOne(now);
       await store.settle(lost, { event: 'answer-lost', to: 'doubt', at: now, dueAt: instant(now + 20_000), detail: 'Lost.' });
-      const stopped = await stopDialing(direct.ports, operator, { scope: 'account', id: tenants.account.id });
+      const stopped = await stopDialing(direct.ports, operator, account());
       expect([stopped.isNew, stopped.withProvider]).to.deep.equal([true, 1]);
     });
 
@@ -593,8 +562,7 @@ describe('a claim', () => {
       const phone = '+493012345678';
       await add(['a'], { phone });
       const again = instant(now + 75_000);
-      const [first] = await claim(now);
-      if (!first) return expect.fail('no call was claimed');
+      const first = await claimOne(now);
       await store.settle(first, { event: 'not-taken', to: 'retry', at: now, dueAt: again, detail: 'Busy.' });
       expect(await claim(again)).to.have.length(1);
       await add(['b'], { phone });
@@ -609,8 +577,7 @@ describe('a claim', () => {
       await setContactLimits(direct.ports, operator, account(), { calls: 1, days: 1, minutesBetween: 0 });
       const phone = '+493012345678';
       await add(['a'], { phone });
-      const [first] = await claim(now);
-      if (!first) return expect.fail('no call was claimed');
+      const first = await claimOne(now);
       await store.settle(first, { event: 'not-taken', to: 'retry', at: now, dueAt: now, detail: 'Bad gateway.' });
       const { stop } = await stopDialing(direct.ports, operator, campaign());
       await claim(now + 1);
@@ -625,8 +592,7 @@ describe('a claim', () => {
     it('is waited for by a stop, even if the clock of the core that made it is behind or ahead', async () => {
       for (const off of [-minute, hour]) {
         await add([`off ${off}`], { due_at: instant(now - hour) });
-        const [open] = await claim(now + off, 1);
-        if (!open) return expect.fail('no call was claimed');
+        const open = await claimOne(now + off);
         clock.set(new Date(now).toISOString());
         let rests = 0;
         const { stop } = await stopDialing(direct.ports, operator, { ...account(), reason: 'Lunch' }, async () => {
@@ -639,8 +605,7 @@ describe('a claim', () => {
 
     it('keeps a call that a provider has when the clock is set back, so that it still counts as live', async () => {
       await add(['a'], { due_at: instant(now - hour) });
-      const [ahead] = await claim(now + hour);
-      if (!ahead) return expect.fail('no call was claimed');
+      const ahead = await claimOne(now + hour);
       const dueAt = instant(now + hour + 4 * hour);
       await store.settle(ahead, { event: 'taken', to: 'taken', dialedAt: instant(now + hour), dueAt });
       clock.set(new Date(now).toISOString());
@@ -653,7 +618,7 @@ describe('a claim', () => {
       const calls = await claim(now, 2);
       for (const each of calls) await store.settle(each, { event: 'taken', to: 'taken', dialedAt: now, dueAt: instant(now + minute) });
       await add(['queued'], { due_at: instant(now - minute) });
-      await stopDialing(direct.ports, operator, { scope: 'partner', id: tenants.partner.id });
+      await stopDialing(direct.ports, operator, partner());
       expect(await claim(now + minute - 1)).to.deep.equal([]);
       expect((await claim(now + minute)).map(({ handoff }) => handoff)).to.deep.equal(['taken', 'taken']);
       expect(await call('queued')).to.include({ state: 'queued', held_until: null });
@@ -668,7 +633,7 @@ describe('a claim', () => {
         first_attempt_at: instant(now - 50 * minute),
       } as const;
       await add(['retried'], tried);
-      await stopDialing(direct.ports, operator, { scope: 'campaign', id: tenants.campaign.id });
+      await stopDialing(direct.ports, operator, campaign());
       expect(await claim(now)).to.deep.equal([]);
       expect(await call('retried')).to.include({ handoff: 'retry', held_for: 'stop', first_attempt_at: null });
     });
