@@ -144,13 +144,6 @@ describe("a SQLite file's writer", () => {
     expect(await found()).to.deep.equal(['before']);
   });
 
-  it("doesn't place calls in a deleted file", async () => {
-    expect(await place('before')).to.equal('placed');
-    rmSync(filename());
-    expect(await place('after')).to.equal('unavailable');
-    expect(await direct.storage.isReady()).to.equal(false);
-  });
-
   it("doesn't place calls in a deleted WAL, and saves the WAL's content to the database on closing", async () => {
     expect(await place('before')).to.equal('placed');
     rmSync(`${filename()}-wal`);
@@ -169,6 +162,7 @@ describe("a SQLite file's writer", () => {
   const attacks = [
     ['index was deleted', (file: string) => ['rm', `${file}-shm`]],
     ['index was replaced', (file: string) => ['sh', '-c', `cp ${file}-shm ${file}.copy && mv ${file}.copy ${file}-shm`]],
+    ['file was deleted', (file: string) => ['rm', file]],
     ['file has a second name', (file: string) => ['ln', file, `${file}.link`]],
     ...overwritings,
   ] as const;
