@@ -24,22 +24,6 @@ describeAdmin('admin user', ({ admin, json, database }) => {
     expect([again.code, again.stderr]).to.deep.equal([4, 'error: A user with the email address x@example.com already exists.\n']);
   });
 
-  it('deletes a user together with their keys and sessions, and can also end only their sessions', async () => {
-    const core = await startCoreHere(database());
-    const { password: made } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
-    const { partner } = await json('partner', 'add', 'One');
-    const cookie = await signInFirst(core.url, 'stan@example.com', made);
-    await ask('PUT', `${core.url}/console/session/tenancy`, { cookie, body: { kind: 'partner', id: partner.id } });
-    const { keyValue } = await createKey(core.url, cookie);
-    expect((await placeCall(core.url, 'none', keyValue)).status).to.equal(403);
-    expect(await json('session', 'revoke', 'stan@example.com')).to.include({ sessions: 1 });
-    expect((await ask('GET', `${core.url}/console/session`, { cookie })).status).to.equal(401);
-    expect(await json('user', 'delete', 'stan@example.com')).to.include({ apiKeys: 1, sessions: 0 });
-    expect((await placeCall(core.url, 'none', keyValue)).status).to.equal(401);
-    await core.close();
-    expect((await admin(['user', 'delete', 'stan@example.com'])).code).to.equal(3);
-  });
-
   it("resets a user's password and ends their sessions", async () => {
     const core = await startCoreHere(database());
     const { password: first } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
@@ -51,14 +35,13 @@ describeAdmin('admin user', ({ admin, json, database }) => {
     expect(second).not.to.equal(first);
   });
 
-  it('shows a user with keys and sessions, and renames users', async () => {
+  it('renames a user, shows their keys and sessions, ends the sessions, and deletes the user together with the keys', async () => {
     const core = await startCoreHere(database());
     const { password: made } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
     const { partner } = await json('partner', 'add', 'One');
     const cookie = await signInFirst(core.url, 'stan@example.com', made);
     await ask('PUT', `${core.url}/console/session/tenancy`, { cookie, body: { kind: 'partner', id: partner.id } });
-    const { id } = await createKey(core.url, cookie, 'CRM');
-    await core.close();
+    const { id, keyValue } = await createKey(core.url, cookie, 'CRM');
     expect((await json('user', 'rename', 'stan@example.com', 'Stan the Man')).user).to.include({ name: 'Stan the Man', userType: 'staff' });
     const { user } = await json('user', 'show', 'Stan@Example.com');
     expect(user).to.deep.include({ name: 'Stan the Man', sessions: 1, disabledAt: null, activeApiKeys: 1, maxActiveApiKeys: 1_000 });
@@ -67,7 +50,13 @@ describeAdmin('admin user', ({ admin, json, database }) => {
       .to.match(/^Name +Stan the Man$/m)
       .and.match(/^API keys +1, 1 of them active \(MAX_ACTIVE_KEYS_PER_USER is 1000\)$/m)
       .and.match(/^[\w-]{36} +CRM +Never +0$/m);
-    expect((await admin(['user', 'show', 'nobody@example.com'])).code).to.equal(3);
+    expect((await placeCall(core.url, 'none', keyValue)).status).to.equal(403);
+    expect(await json('session', 'revoke', 'stan@example.com')).to.include({ sessions: 1 });
+    expect((await ask('GET', `${core.url}/console/session`, { cookie })).status).to.equal(401);
+    expect(await json('user', 'delete', 'stan@example.com')).to.include({ apiKeys: 1, sessions: 0 });
+    expect((await placeCall(core.url, 'none', keyValue)).status).to.equal(401);
+    await core.close();
+    for (const command of ['show', 'delete']) expect((await admin(['user', command, 'stan@example.com'])).code).to.equal(3);
   });
 
   it('moves a user to another account or type, but not to an invalid combination', async () => {
@@ -121,51 +110,43 @@ describeAdmin('admin user', ({ admin, json, database }) => {
   });
 
   it('resets a second factor, ends the sessions, and records it', async () => {
-    const direct = await openDirect(database());
-    try {
-      const { user } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
-      const { stores, clock } = direct.ports;
-      const none = await admin(['user', 'second-factor', 'reset', 'stan@example.com']);
-      expect([none.code, none.stderr]).to.deep.equal([3, 'error: stan@example.com has no second factor.\n']);
-      const event = auditEvent(direct.ports, operator.actor, 'second-factor.enabled', { kind: 'user', id: user.id, name: 'Stan' }, null);
-      await stores.secondFactors.enroll(user, 'encrypted');
-      expect((await json('user', 'show', 'stan@example.com')).user.secondFactor, 'before its confirmation').to.equal(false);
-      await stores.secondFactors.confirm(user.id, { secret: 'encrypted', step: 1, recoveryDigests: ['a'], at: clock.now() }, event);
-      expect((await json('user', 'show', 'stan@example.com')).user).to.include({ secondFactor: true, recoveryCodes: 1 });
-      expect((await admin(['user', 'show', 'stan@example.com'])).stdout).to.match(/^Second factor +on, 1 recovery code left$/m);
-      const reset = await json('user', 'second-factor', 'reset', 'stan@example.com');
-      expect(reset).to.deep.include({ sessions: 0 });
-      expect((await json('user', 'show', 'stan@example.com')).user.secondFactor).to.equal(false);
-      const recorded = await direct.storage.database.read('audit_events').where({ action: 'second-factor.reset', subject_id: user.id });
-      expect(recorded).to.have.length(1);
-    } finally {
-      await direct.close();
-    }
+    await using direct = await openDirect(database());
+    const { user } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
+    const { stores, clock } = direct.ports;
+    const none = await admin(['user', 'second-factor', 'reset', 'stan@example.com']);
+    expect([none.code, none.stderr]).to.deep.equal([3, 'error: stan@example.com has no second factor.\n']);
+    const event = auditEvent(direct.ports, operator.actor, 'second-factor.enabled', { kind: 'user', id: user.id, name: 'Stan' }, null);
+    await stores.secondFactors.enroll(user, 'encrypted');
+    expect((await json('user', 'show', 'stan@example.com')).user.secondFactor, 'before its confirmation').to.equal(false);
+    await stores.secondFactors.confirm(user.id, { secret: 'encrypted', step: 1, recoveryDigests: ['a'], at: clock.now() }, event);
+    expect((await json('user', 'show', 'stan@example.com')).user).to.include({ secondFactor: true, recoveryCodes: 1 });
+    expect((await admin(['user', 'show', 'stan@example.com'])).stdout).to.match(/^Second factor +on, 1 recovery code left$/m);
+    const reset = await json('user', 'second-factor', 'reset', 'stan@example.com');
+    expect(reset).to.deep.include({ sessions: 0 });
+    expect((await json('user', 'show', 'stan@example.com')).user.secondFactor).to.equal(false);
+    const recorded = await direct.storage.database.read('audit_events').where({ action: 'second-factor.reset', subject_id: user.id });
+    expect(recorded).to.have.length(1);
   });
 
   it('lists and removes links to identities at a provider, and records who unlinked whom', async () => {
-    const direct = await openDirect(database());
-    try {
-      const { user } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
-      expect(await json('user', 'link', 'list')).to.deep.equal({ links: [] });
-      const subject = { issuer: 'https://login.example.com', subject: 'stan-there' };
-      const { stores, clock } = direct.ports;
-      const event = { id: 'linked', at: clock.now(), actor: null, action: 'user.linked', address: 'local', owningScope: null } as const;
-      await stores.links.create(user, subject, true, { ...event, subject: { kind: 'user', id: user.id, name: 'Stan' } });
-      const { links } = await json('user', 'link', 'list');
-      expect(links).to.have.length(1);
-      expect(links[0]).to.deep.include({ email: 'stan@example.com', ...subject });
-      expect((await json('user', 'show', 'stan@example.com')).user.link).to.deep.include(subject);
-      expect((await admin(['user', 'show', 'stan@example.com'])).stdout).to.contain('stan-there at https://login.example.com');
-      await json('user', 'link', 'remove', 'stan@example.com');
-      expect(await json('user', 'link', 'list')).to.deep.equal({ links: [] });
-      const again = await admin(['user', 'link', 'remove', 'stan@example.com']);
-      expect([again.code, again.stderr]).to.deep.equal([4, "error: stan@example.com isn't linked to an identity at the provider.\n"]);
-      const recorded = await direct.storage.database.read('audit_events').where({ action: 'user.unlinked', subject_id: user.id });
-      expect(recorded).to.have.length(1);
-    } finally {
-      await direct.close();
-    }
+    await using direct = await openDirect(database());
+    const { user } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
+    expect(await json('user', 'link', 'list')).to.deep.equal({ links: [] });
+    const subject = { issuer: 'https://login.example.com', subject: 'stan-there' };
+    const { stores, clock } = direct.ports;
+    const event = { id: 'linked', at: clock.now(), actor: null, action: 'user.linked', address: 'local', owningScope: null } as const;
+    await stores.links.create(user, subject, true, { ...event, subject: { kind: 'user', id: user.id, name: 'Stan' } });
+    const { links } = await json('user', 'link', 'list');
+    expect(links).to.have.length(1);
+    expect(links[0]).to.deep.include({ email: 'stan@example.com', ...subject });
+    expect((await json('user', 'show', 'stan@example.com')).user.link).to.deep.include(subject);
+    expect((await admin(['user', 'show', 'stan@example.com'])).stdout).to.contain('stan-there at https://login.example.com');
+    await json('user', 'link', 'remove', 'stan@example.com');
+    expect(await json('user', 'link', 'list')).to.deep.equal({ links: [] });
+    const again = await admin(['user', 'link', 'remove', 'stan@example.com']);
+    expect([again.code, again.stderr]).to.deep.equal([4, "error: stan@example.com isn't linked to an identity at the provider.\n"]);
+    const recorded = await direct.storage.database.read('audit_events').where({ action: 'user.unlinked', subject_id: user.id });
+    expect(recorded).to.have.length(1);
   });
 
   it('shows the readable spelling of an email address in every text', async () => {
