@@ -2,21 +2,17 @@ import { expect } from 'chai';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { eraseContact, forgetDoNotCall } from '../../core/domain/calls/contacts.ts';
 import { instant } from '../../core/domain/instant.ts';
+import { addNumbers } from '../../core/domain/protection/do-not-call.ts';
 import { contactStore } from '../../core/storage/calls/contacts.ts';
-import { describeAdmin } from '../support/commands.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { createKey, createTenants, type DirectAccess, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
+import { createKey, describeAdminWithTenants, placeCall, signIn, somePhone } from '../support/tenants.ts';
 
 const phone = '+493012345678';
 
-describeAdmin('admin contact', ({ admin, json, database }) => {
+describeAdminWithTenants('admin contact', ({ admin, json, direct, tenants }) => {
   let core: RunningCore;
-  let direct: DirectAccess;
-  let tenants: Tenants;
   beforeEach(async () => {
-    core = await startCoreHere(database());
-    direct = await openDirect(database());
-    tenants = await createTenants(direct.ports);
+    core = await startCoreHere(direct.database);
     const ada = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
     const oda = await createKey(core.url, await signIn(core.url, 'oda@example.com'));
     const place = (campaign: string, key: string, requestId: string, to: string) =>
@@ -29,22 +25,14 @@ describeAdmin('admin contact', ({ admin, json, database }) => {
     await write('calls').where({ request_id: 'ended' }).update(ended);
     await write('calls').where({ request_id: 'dialing' }).update({ state: 'dialing', handoff: 'taken' });
   });
-  afterEach(async () => {
-    await direct.close();
-    await core.close();
-  });
+  afterEach(() => core.close());
 
   const rows = () => direct.storage.database.read('calls').orderBy('request_id');
   const events = () => direct.storage.database.read('audit_events').where({ subject_kind: 'contact' }).orderBy('id');
 
   const entries = () => direct.storage.database.read('do_not_call');
-  async function listNumber(): Promise<void> {
-    const owner = { accountId: tenants.account.id, partnerId: tenants.partner.id };
-    const entry = { reason: 'asked', note: null, source: 'admin', call: null, createdBy: null, endsAt: null } as const;
-    const now = direct.ports.clock.now();
-    const numbers = [{ id: direct.ports.randomness.id(), phone }];
-    await direct.ports.stores.doNotCall.addNumbers({ ...entry, owner, numbers, createdAt: now }, now, null);
-  }
+  const listNumber = () =>
+    addNumbers(direct.ports, operator, { accountId: tenants.account.id, reason: 'asked', phones: [phone], timeZone: 'UTC' });
 
   it('exports everything stored about a phone number in all campaigns, and records an event without the number', async () => {
     const { calls } = await json('contact', 'export', '+49 (30) 1234-5678');

@@ -2,18 +2,16 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { instant } from '../../core/domain/instant.ts';
-import { describeAdmin } from '../support/commands.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { createKeyOn } from '../support/sample-data.ts';
-import { createKey, createTenants, onDemand, openDirect, placeCall, signIn, somePhone } from '../support/tenants.ts';
+import { createKey, describeAdminWithTenants, insertKeys, onDemand, placeCall, signIn, somePhone } from '../support/tenants.ts';
 
-describeAdmin('admin key', ({ admin, json, kind, database }) => {
+describeAdminWithTenants('admin key', ({ admin, json, kind, direct, tenants }) => {
   it("lists and revokes any user's keys, and cancels their queued calls with --cancel-queued", async () => {
-    await using direct = await openDirect(database());
-    const { campaign, users } = await createTenants(direct.ports);
-    const core = await startCoreHere(database());
+    const { campaign, users } = tenants;
+    const core = await startCoreHere(direct.database);
     const { id, keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com'), 'CRM');
     await placeCall(core.url, campaign.id, keyValue, { requestId: 'r1', contact: { phone: somePhone() } });
     const { apiKeys, total } = await json('key', 'list');
@@ -27,18 +25,8 @@ describeAdmin('admin key', ({ admin, json, kind, database }) => {
     expect((await admin(['key', 'revoke', id])).code).to.equal(3);
   });
 
-  it("shows the readable spelling of the owner's email address", async () => {
-    await using direct = await openDirect(database());
-    const { users } = await createTenants(direct.ports);
-    await createKeyOn({ direct }, users.partner, 'CRM');
-    await direct.storage.database.write('users').where({ id: users.partner.id }).update({ email: 'pat@xn--mnchen-3ya.example' });
-    expect((await json('key', 'list')).apiKeys[0].owner.email).to.equal('pat@münchen.example');
-  });
-
   it('limits a key, shows its limits in the list, and revokes it with a reason, all of which is audited', async () => {
-    await using direct = await openDirect(database());
-    const { users } = await createTenants(direct.ports);
-    const { id } = await createKeyOn({ direct }, users.partner, 'CRM');
+    const { id } = await createKeyOn({ direct }, tenants.users.partner, 'CRM');
     const { apiKey } = await json('key', 'limit', id, '--addresses', '10.0.0.0/8, 2001:DB8::1', '--calls-per-day', '1000');
     expect([apiKey.addresses, apiKey.callsPerDay]).to.deep.equal([['10.0.0.0/8', '2001:db8::1/128'], 1000]);
     expect((await admin(['key', 'list'])).stdout).to.include('only from 10.0.0.0/8, 2001:db8::1/128;');
@@ -70,21 +58,17 @@ describeAdmin('admin key', ({ admin, json, kind, database }) => {
     ]);
   });
 
-  it('filters keys by name and owner, and lists the newest 500 keys, or all keys on request', async () => {
-    await using direct = await openDirect(database());
-    const { partner, users } = await createTenants(direct.ports);
-    const key = (n: number) => ({
-      ...{
-        id: `key-${String(n).padStart(4, '0')}`,
-        digest: `digest-${n}`,
-        name: n % 1_000 === 7 ? 'Das Café' : `Key ${n}`,
-        created_at: instant(n),
-      },
-      ...{ creator_id: n < 1_003 ? users.partner.id : users.tied.id, creator_partner_id: partner.id, partner_id: partner.id },
+  it("filters keys by name and owner, and lists the newest 500 keys, or all keys on request, with their owners' readable addresses", async () => {
+    const ids = Array.from({ length: 1_010 }, (_, n) => `key-${String(n).padStart(4, '0')}`);
+    await insertKeys(direct, tenants, ids.slice(0, 1_003), { creator_id: tenants.users.partner.id, account_id: null });
+    await insertKeys(direct, tenants, ids.slice(1_003), {
+      creator_id: tenants.users.tied.id,
+      account_id: null,
+      created_at: instant(2_000),
     });
-    const keys = Array.from({ length: 1_010 }, (_, n) => key(n));
-    for (let start = 0; start < keys.length; start += 100)
-      await direct.storage.database.write('api_keys').insert(keys.slice(start, start + 100));
+    const { write } = direct.storage.database;
+    await write('api_keys').whereIn('id', ['key-0007', 'key-1007']).update({ name: 'Das Café' });
+    await write('users').where({ id: tenants.users.partner.id }).update({ email: 'pat@xn--mnchen-3ya.example' });
     const list = async (...args: string[]) => {
       const { apiKeys, total } = await json('key', 'list', ...args);
       return [apiKeys.length, total, apiKeys[0]?.id];
@@ -96,7 +80,10 @@ describeAdmin('admin key', ({ admin, json, kind, database }) => {
     expect(await list('--search', 'key')).to.deep.equal([500, 1_008, 'key-1009']);
     const found = await admin(['key', 'list', '--search', 'key']);
     expect(found.stdout).to.contain('Showing the newest 500 of 1008. To list them all, add --all.\n');
-    expect(await list('--search', 'cafe', '--owner', 'pat@example.com')).to.deep.equal([1, 1, 'key-0007']);
+    const { apiKeys } = await json('key', 'list', '--search', 'cafe', '--owner', 'pat@münchen.example');
+    expect(apiKeys.map(({ id, owner }: { id: string; owner: { email: string } }) => [id, owner.email])).to.deep.equal([
+      ['key-0007', 'pat@münchen.example'],
+    ]);
     expect(await list('--search', 'nothing')).to.deep.equal([0, 0, undefined]);
     expect((await admin(['key', 'list', '--owner', 'nobody@example.com'])).code).to.equal(3);
   });
@@ -106,10 +93,7 @@ describeAdmin('admin key', ({ admin, json, kind, database }) => {
     let key: { id: string; keyValue: string };
 
     beforeEach(async () => {
-      core = await startCoreHere(database());
-      const direct = await openDirect(database());
-      await createTenants(direct.ports);
-      await direct.close();
+      core = await startCoreHere(direct.database);
       key = await createKey(core.url, await signIn(core.url, 'ada@example.com'), 'Leaked');
     });
     afterEach(() => core.close());
@@ -164,9 +148,7 @@ describeAdmin('admin key', ({ admin, json, kind, database }) => {
     });
 
     it('says which keys are revoked if only cancelling their calls failed', async () => {
-      await using direct = await openDirect(database());
-      const [campaign] = await direct.ports.stores.directory.all('campaign');
-      await placeCall(core.url, campaign?.id ?? '', key.keyValue);
+      await placeCall(core.url, tenants.campaign.id, key.keyValue);
       const { id } = await createKey(core.url, await signIn(core.url, 'ada@example.com'), 'Second');
       const refuseCancelling =
         kind === 'sqlite'
@@ -189,10 +171,8 @@ describeAdmin('admin key', ({ admin, json, kind, database }) => {
     });
 
     it('revokes all keys before it cancels their queued calls', async () => {
-      await using direct = await openDirect(database());
-      const [campaign] = await direct.ports.stores.directory.all('campaign');
       const second = await createKey(core.url, await signIn(core.url, 'ada@example.com'), 'Second');
-      for (const { keyValue } of [key, second]) await placeCall(core.url, campaign?.id ?? '', keyValue);
+      for (const { keyValue } of [key, second]) await placeCall(core.url, tenants.campaign.id, keyValue);
       const { write } = direct.storage.database;
       const tooEarly = `SELECT 1 FROM api_keys WHERE id = '${second.id}'`;
       if (kind === 'sqlite') {

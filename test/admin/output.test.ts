@@ -2,11 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { closeSync, existsSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { instant } from '../../core/domain/instant.ts';
 import { adminOn, bareEnvironment } from '../support/commands.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { skip } from '../support/suites.ts';
-import { createTenants, openDirect } from '../support/tenants.ts';
+import { createTenants, insertKeys, openDirect } from '../support/tenants.ts';
 
 /**
  * Turns a terminal red, clears it, renames its window, reverses text and ends a line, using C0, C1, bidirectional controls and separators.
@@ -48,15 +47,11 @@ describe("admin's terminal output", () => {
 
   it('contains no control characters from names in the database, either in tables or in sentences', async () => {
     const direct = await openDirect(database);
-    const { users } = await createTenants(direct.ports);
-    const { write } = direct.storage.database;
-    await write('users')
-      .where({ id: users.staff.id })
-      .update({ name: `${hostile}\nforged  line` });
-    await write('api_keys').insert({
-      ...{ id: 'key-1', digest: 'digest', name: hostile, creator_id: users.staff.id, created_at: instant(1) },
-      partner_id: users.partner.partner?.id ?? '',
-    });
+    const tenants = await createTenants(direct.ports);
+    const { id } = tenants.users.staff;
+    const name = `${hostile}\nforged  line`;
+    await direct.storage.database.write('users').where({ id }).update({ name });
+    await insertKeys(direct, tenants, ['key-1'], { name: hostile, creator_id: id });
     await direct.close();
     for (const args of [
       ['user', 'list'],

@@ -7,7 +7,7 @@ import type { User } from '../../core/domain/model.ts';
 import { adminOn } from '../support/commands.ts';
 import { startCoreHere } from '../support/core.ts';
 import { freshDirectory, onToolDatabases } from '../support/databases.ts';
-import { addTenants, createKey, createTenants, type DirectAccess, openDirect, placeCall, signIn } from '../support/tenants.ts';
+import { addTenants, createKey, createTenants, type DirectAccess, insertKeys, openDirect, placeCall, signIn } from '../support/tenants.ts';
 
 describe('admin restore --revoke-again', () => {
   onToolDatabases(({ freshDatabase }) => {
@@ -24,11 +24,8 @@ describe('admin restore --revoke-again', () => {
       const direct = await openDirect(url);
       const tenants = await createTenants(direct.ports);
       // The user has so many keys that the deletion hasn't finished when the restore starts.
-      const keysOfTom = Array.from({ length: 1_000 }, (_, n) => ({
-        ...{ id: `of-tom-${n}`, digest: String(n).padStart(64, '0'), name: 'Many', creator_id: tenants.users.teammate.id },
-        ...{ creator_partner_id: tenants.partner.id, account_id: tenants.account.id, partner_id: tenants.partner.id, created_at: n },
-      }));
-      await direct.storage.database.write.batchInsert('api_keys', keysOfTom, 100);
+      const ofTom = Array.from({ length: 1_000 }, (_, n) => `of-tom-${n}`);
+      await insertKeys(direct, tenants, ofTom, { creator_id: tenants.users.teammate.id });
       await direct.close();
       const core = await startCoreHere(url);
       const cookie = await signIn(core.url, 'ada@example.com');

@@ -12,7 +12,7 @@ import { fakeClock } from '../support/clock.ts';
 import { type CoreHarness, openCore, startCoreHere } from '../support/core.ts';
 import { itOnPostgres, onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { createKey, databaseWithTenants, onDemand, openDirect, placeCall, signIn, somePhone } from '../support/tenants.ts';
+import { createKey, databaseWithTenants, insertCalls, onDemand, openDirect, placeCall, signIn, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 const minute = 60_000;
@@ -42,13 +42,8 @@ describe('a running core', () => {
 
     const database = () => harness.direct.storage.database;
     const logged = (msg: RegExp) => harness.core.log.filter((line) => msg.test(String(line['msg']))).length;
-    const addCall = ({ contact_id = '', ...more }: Partial<CallRow>) =>
-      database()
-        .write('calls')
-        .insert({
-          ...{ contact_id, request_id: contact_id, campaign_id: harness.tenants.campaign.id, account_id: harness.tenants.account.id },
-          ...{ api_key_id: 'key', placed_at: instant(clock.now() - 100 * day), phone: somePhone(), state: 'queued' as const, ...more },
-        });
+    const addCall = (id: string, more: Partial<CallRow>) =>
+      insertCalls(harness.direct, harness.tenants, [id], { placed_at: instant(clock.now() - 100 * day), ...more });
     const audit = (id: string, at: Millis) => ({
       ...{ id, at, actor_id: null, actor_name: null, action: 'user.added', subject_kind: 'user' as const, subject_id: 'u' },
       ...{ subject_name: 'U', account_id: null, partner_id: null, address: 'local' },
@@ -68,10 +63,10 @@ describe('a running core', () => {
       const core = await startCoreHere(url, { clock, environment: { AUDIT_RETENTION_DAYS: '30' } });
       harness = { database: url, core, direct, tenants, close: () => Promise.all([direct.close(), core.close()]).then(() => undefined) };
       await until(() => logged(/sealed/) === 1);
-      await addCall({ contact_id: 'past', due_at: clock.now(), not_after: soon });
-      await addCall({ contact_id: 'forgotten', due_at: plus(soon, -30 * day) });
-      await addCall({ contact_id: 'put-off', due_at: plus(soon, 60 * day) });
-      await addCall({ contact_id: 'ended', state: 'completed', ended_at: plus(soon, -90 * day) });
+      await addCall('past', { due_at: clock.now(), not_after: soon });
+      await addCall('forgotten', { due_at: plus(soon, -30 * day) });
+      await addCall('put-off', { due_at: plus(soon, 60 * day) });
+      await addCall('ended', { state: 'completed', due_at: null, ended_at: plus(soon, -90 * day) });
       await write('sessions').insert({
         ...{ id: 'idle', user_id: harness.tenants.users.account.id, tenancy_kind: null, tenancy_id: null },
         ...{ started_at: plus(soon, -day), last_seen_at: plus(soon, -day) },
@@ -85,7 +80,7 @@ describe('a running core', () => {
         ...{ id: 'revoked', name: 'R', creator_id: 'u', creator_name: 'U', creator_partner_id: null, account_id: null, partner_id: 'p' },
         ...{ revoked_at: clock.now(), cancelling_since: clock.now() },
       });
-      await addCall({ contact_id: 'of-revoked', api_key_id: 'revoked', due_at: clock.now() });
+      await addCall('of-revoked', { api_key_id: 'revoked', due_at: clock.now() });
       await write('protection_rules').insert({
         ...{ scope_id: tenants.partner.id, partner_id: tenants.partner.id, hours: null, countries: null, kinds: null, changed: 'e' },
       });
@@ -180,7 +175,7 @@ describe('a running core', () => {
       await passAnHour();
       await until(async () => (await left()).byTheClock.length === 0);
       clock.advance({ days: -400 });
-      await addCall({ contact_id: 'another', due_at: clock.now(), not_after: instant(clock.now() - 1) });
+      await addCall('another', { due_at: clock.now(), not_after: instant(clock.now() - 1) });
       await passAnHour();
       await until(async () => (await database().read('calls').where({ contact_id: 'another', state: 'lapsed' })).length === 1);
       expect(logged(/^The clock/)).to.equal(0);
