@@ -8,7 +8,6 @@ import { deleteUser } from '../../core/domain/directory/users.ts';
 import { instant, plus } from '../../core/domain/instant.ts';
 import { addNumbers } from '../../core/domain/protection/do-not-call.ts';
 import { setHours } from '../../core/domain/protection/rules.ts';
-import type { Value } from '../../core/storage/engine/database.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
 import {
   type CallKeyPair,
@@ -22,7 +21,7 @@ import {
 } from '../../core/storage/queue/queue.ts';
 import { fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';
-import { onEachDatabase } from '../support/databases.ts';
+import { onEachDatabase, readPlans } from '../support/databases.ts';
 import { insertCalls, insertKeys, openDirect, tenantsForEach } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
@@ -196,18 +195,12 @@ describe('queued calls', () => {
         await addCalls('one', 50);
         await direct.storage.database.write.raw('ANALYZE');
         // Connections read the results of ANALYZE when they open.
-        const analyzed = await openDirect(direct.database, clock);
+        await using analyzed = await openDirect(direct.database, clock);
         const { database: db } = analyzed.storage;
-        const asked: [sql: string, bindings: readonly Value[] | undefined][] = [];
-        const query: typeof db.query = (sql, bindings, on) => {
-          asked.push([sql, bindings]);
-          return db.query(sql, bindings, on);
-        };
-        await countQueued({ ...db, query }, ['none', 'neither']);
-        await cancelQueued({ ...db, query }, { ids: ['none', 'neither'] }, clock.now());
-        const plans: string[] = [];
-        for (const [sql, bindings] of asked) plans.push(JSON.stringify(await db.query(`EXPLAIN QUERY PLAN ${sql}`, bindings)));
-        await analyzed.close();
+        const plans = await readPlans(kind, db.read, async () => {
+          await countQueued(db, ['none', 'neither']);
+          await cancelQueued(db, { ids: ['none', 'neither'] }, clock.now());
+        });
         expect(plans).to.have.length(3);
         for (const plan of plans) expect(plan).to.contain('INDEX calls_due');
       });
