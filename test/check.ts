@@ -20,6 +20,7 @@ import { makeTemplates } from './support/tenants.ts';
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 const bin = (name: string) => join('node_modules', '.bin', name);
 const print = (line: string) => process.stdout.write(`${line}\n`);
+const read = (file: string) => readFileSync(file, 'utf8');
 
 const args = process.argv.slice(2).filter((arg) => arg !== '--all' && arg !== '--rest');
 // The value of an option, as in `--grep test`, isn't a path.
@@ -70,14 +71,14 @@ process.env['TMPDIR'] = memoryFolder(10e9) ?? tmpdir();
 
 /** How long each file has taken on this machine, in seconds, so that the slowest files can start first. */
 const secondsFile = join('node_modules', '.cache', 'callkey-test-seconds.json');
-const seconds: Record<string, number> = existsSync(secondsFile) ? JSON.parse(readFileSync(secondsFile, 'utf8')) : {};
+const seconds: Record<string, number> = existsSync(secondsFile) ? JSON.parse(read(secondsFile)) : {};
 /**
  * Guesses how many seconds a file takes that hasn't run here yet: one per kilobyte, or two if it opens the console. Some small files are
  * slow: a file that attacks or walks, or opens every screen, gets a minute. One that starts processes gets half a minute, one that starts
  * proxies four, and one that starts machines seven.
  */
 function guessSeconds(file: string): number {
-  const text = readFileSync(file, 'utf8');
+  const text = read(file);
   if (text.includes('cloneMachine(')) return 420;
   if (text.includes('startProxy(')) return 240;
   if (/test.(?:chaos|model)./.test(file) || /walkThrough\(|async inspect\(/.test(text)) return 60;
@@ -86,7 +87,7 @@ function guessSeconds(file: string): number {
 }
 const expectedSeconds = (file: string) => (isSkipped(file) ? 0 : (seconds[file] ?? guessSeconds(file)));
 const hasElectron = whyNoElectron() === undefined;
-const isSkipped = (file: string) => !hasElectron && readFileSync(file, 'utf8').includes('describeDesktop(');
+const isSkipped = (file: string) => !hasElectron && read(file).includes('describeDesktop(');
 
 /**
  * One mocha process, how many seconds it is expected to take, the value of TEST_DATABASES, which is empty for both, and which titles its tests
@@ -97,19 +98,17 @@ type Run = { files: string[]; expected: number; databases: '' | 'sqlite'; grep: 
 const found = (paths.length > 0 ? paths : ['test']).flatMap((path) =>
   statSync(path).isDirectory() ? globSync(join(path, '**', '*.test.ts')) : path,
 );
-const whyLeftOut = Map.groupBy(isWhole && !isRest ? [] : found, (file) => {
-  const text = readFileSync(file, 'utf8');
-  return leftOut.find(({ folder, mentions }) => new RegExp(`^${folder}`).test(file) && (mentions?.test(text) ?? true))?.what;
-});
+const isLeftOut = ({ folder, mentions }: (typeof leftOut)[number], file: string) =>
+  new RegExp(`^${folder}`).test(file) && (mentions?.test(read(file)) ?? true);
+const whyLeftOut = Map.groupBy(isWhole && !isRest ? [] : found, (file) => leftOut.find((each) => isLeftOut(each, file))?.what);
 const quick = whyLeftOut.get(undefined) ?? [];
-const done = quick.filter((file) => {
-  const text = readFileSync(file, 'utf8');
-  // The walk is longer in the rest.
-  return isRest && !(sqliteOnly.test(file) && differsByDatabase.test(text)) && !doesMoreAsRoot.test(text) && !text.includes('QUICK_TESTS');
-});
+/** The walk is longer in the rest. */
+const isLongerInRest = (file: string) => read(file).includes('QUICK_TESTS');
+const doesMoreInRest = (file: string) =>
+  (sqliteOnly.test(file) && differsByDatabase.test(read(file))) || doesMoreAsRoot.test(read(file)) || isLongerInRest(file);
+const done = quick.filter((file) => isRest && !doesMoreInRest(file));
 const files = isWhole ? found.filter((file) => !done.includes(file)) : quick;
-const titlesIn = (file: string) =>
-  isRest && quick.includes(file) && !readFileSync(file, 'utf8').includes('QUICK_TESTS') ? titlesOfTheRest : undefined;
+const titlesIn = (file: string) => (isRest && quick.includes(file) && !isLongerInRest(file) ? titlesOfTheRest : undefined);
 /**
  * Consoles and browsers keep the processors busy. Other tests spend at least half of their time waiting for a disk, a clock or another
  * process. So both kinds run at the same time, as long as some of each are left.
@@ -145,7 +144,7 @@ process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
 
 function readCounts(file: string): Counts {
   try {
-    return JSON.parse(readFileSync(file, 'utf8'));
+    return JSON.parse(read(file));
   } catch {
     return { passed: 0, failed: 0, failures: [], skipped: [], seconds: {} };
   }
@@ -155,7 +154,7 @@ function readCounts(file: string): Counts {
 function readCpuSeconds(): number | undefined {
   if (process.platform !== 'linux') return undefined;
   // The fields after the name in parentheses, starting with the third: utime, stime, cutime and cstime are 14 to 17, in hundredths of a second.
-  const fields = readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+  const fields = read('/proc/self/stat').split(') ').at(-1)?.split(' ') ?? [];
   return Math.round(fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / 100);
 }
 

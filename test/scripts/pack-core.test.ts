@@ -108,12 +108,8 @@ describe("the core's package", () => {
     expect(health.json).to.deep.equal({ status: 'alive', version });
     expect(stderr).to.match(/Lost it\? Run DATABASE_URL=sqlite:\S+ callkey-admin user password admin@localhost/);
     expect(readdirSync(folder, { recursive: true })).to.deep.equal(before);
-    expect(existsSync(join(state, 'callkey.db'))).to.equal(true);
-  });
-
-  it("includes the admin command, which works on a core's database", () => {
-    const { stdout } = run('callkey-admin', 'user', 'list');
-    expect(stdout).to.contain('admin@localhost');
+    // The admin command works on the core's database.
+    expect(run('callkey-admin', 'user', 'list').stdout).to.contain('admin@localhost');
     expect(run('callkey-admin', '--help').stdout).to.contain('Usage: callkey-admin');
   });
 
