@@ -8,7 +8,6 @@ import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
 import { fileURLToPath } from 'node:url';
-import type { DurationLike } from 'luxon';
 import pg from 'pg';
 import type { Clock, Passwords, Randomness } from '../../core/domain/ports.ts';
 import { type CutReason, connectionLimits } from '../../core/server/connections/connections.ts';
@@ -19,7 +18,7 @@ import { createLog } from '../../core/server/start/log.ts';
 import { systemClock, systemRandomness } from '../../core/server/start/system.ts';
 import { type ServerProcess, startServerProcess } from '../../scripts/support/server-process.ts';
 import { selfSignedCertificate } from './certificate.ts';
-import { type FakeClock, fakeClock, testRandomness } from './clock.ts';
+import { testRandomness } from './clock.ts';
 import { bareEnvironment, type Ended, spawnScript, testSecret } from './commands.ts';
 import { type DatabaseKind, freshDirectory } from './databases.ts';
 import { cheapPasswords } from './ports.ts';
@@ -215,39 +214,15 @@ export async function withKey(database: string, { url }: { url: string }) {
   return { tenants, cookie, keyId, key };
 }
 
-/** A clock for cores in separate processes. @property environment makes a core use it */
-export type ClockInFile = FakeClock & { environment: Record<string, string> };
-
-export function clockInFile(start: string): ClockInFile {
-  const clock = fakeClock(start);
-  const { environment, write } = clockFile(String(clock.now()));
-  return {
-    environment,
-    now: clock.now,
-    set(instant: string) {
-      clock.set(instant);
-      write(String(clock.now()));
-    },
-    advance(by: DurationLike) {
-      clock.advance(by);
-      write(String(clock.now()));
-    },
-  };
-}
-
 /** A clock for cores in separate processes that keeps running. @property setAhead sets it this many ms ahead of the machine's clock */
 export function clockAhead(): { environment: Record<string, string>; setAhead(ms: number): void } {
-  const { environment, write } = clockFile('+0');
-  return { environment, setAhead: (ms) => write(`+${ms}`) };
-}
-
-function clockFile(content: string) {
-  const file = join(freshDirectory(), 'now');
-  const write = (text: string) => {
+  const file = join(freshDirectory(), 'ahead');
+  const setAhead = (ms: number) => {
     // Renaming the file keeps cores from reading it half-written.
-    writeFileSync(`${file}.new`, text);
+    writeFileSync(`${file}.new`, String(ms));
     renameSync(`${file}.new`, file);
   };
-  write(content);
-  return { write, environment: { NODE_OPTIONS: `--import=${new URL('read-clock-from-file.ts', import.meta.url)}`, CLOCK_FILE: file } };
+  setAhead(0);
+  const environment = { NODE_OPTIONS: `--import=${new URL('read-clock-from-file.ts', import.meta.url)}`, CLOCK_FILE: file };
+  return { environment, setAhead };
 }
