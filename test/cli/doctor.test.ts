@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
@@ -88,33 +88,19 @@ describe('callkey doctor', () => {
   });
 
   describe('the check for a newer version', () => {
-    /** Returns a fake npm that returns a version and records that it ran. */
-    const withNpm = (environment: Record<string, string> = {}, published = '99.0.0') => {
-      const directory = freshDirectory();
-      const npm = join(directory, 'npm');
-      writeFileSync(npm, `#!/bin/sh\necho "$@" > "${directory}/asked"\necho ${published}\n`);
-      chmodSync(npm, 0o755);
-      return { PATH: `${directory}:${process.env['PATH']}`, ...environment };
-    };
-    it('runs npm if CALLKEY_UPDATE_NOTICE is on', async () => {
-      const { checks } = await examine([], withNpm({ CALLKEY_UPDATE_NOTICE: 'on' }));
-      expect(checks.get('version')).to.contain('99.0.0');
-    });
-
-    it("doesn't suggest an older version", async () => {
-      for (const older of ['0.0.9', '0.0.10', '0.1.0']) {
-        const { checks } = await examine([], withNpm({ CALLKEY_UPDATE_NOTICE: 'on' }, older));
-        expect(checks.get('version')).not.to.contain('is available');
-      }
-    });
-
-    for (const [what, environment] of [
-      ['unless requested', {}],
-      ['in CI', { CALLKEY_UPDATE_NOTICE: 'on', CI: 'true' }],
+    for (const [what, environment, published, isSuggested] of [
+      ['suggests a newer version from npm if CALLKEY_UPDATE_NOTICE is on', { CALLKEY_UPDATE_NOTICE: 'on' }, ['99.0.0'], true],
+      ["doesn't suggest an older version", { CALLKEY_UPDATE_NOTICE: 'on' }, ['0.0.9', '0.0.10', '0.1.0'], false],
+      ["doesn't run unless requested", {}, ['99.0.0'], false],
+      ["doesn't run in CI", { CALLKEY_UPDATE_NOTICE: 'on', CI: 'true' }, ['99.0.0'], false],
     ] as const) {
-      it(`doesn't run ${what}`, async () => {
-        const { checks } = await examine([], withNpm(environment));
-        expect(checks.get('version')).not.to.contain('99.0.0');
+      it(what, async () => {
+        for (const version of published) {
+          const directory = freshDirectory();
+          writeFileSync(join(directory, 'npm'), `#!/bin/sh\necho ${version}\n`, { mode: 0o755 });
+          const { checks } = await examine([], { PATH: `${directory}:${process.env['PATH']}`, ...environment });
+          expect(checks.get('version')?.includes(`${version} is available`), version).to.equal(isSuggested);
+        }
       });
     }
   });

@@ -164,11 +164,6 @@ describe('callkey key', () => {
       expect(stdout + text.stdout + text.stderr).not.to.contain(keyValue.slice(12, 30));
     });
 
-    it('exits with 6 if no key is stored', async () => {
-      const { code, stdout } = await new CliHome().run(['key', 'status', '--json']);
-      expect([code, JSON.parse(stdout)]).to.deep.equal([6, { profile: 'default', server: null, stored: null }]);
-    });
-
     it('says that the environment overrides the stored key', async () => {
       const home = await homeWithFile();
       const { stdout } = await home.run(['key', 'status', '--json'], { environment: { CALLKEY_API_KEY: keyValue } });

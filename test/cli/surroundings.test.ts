@@ -14,7 +14,6 @@ describe('callkey in its environment', () => {
 
   const placeArgs = (phone: string, ...more: string[]) => ['call', 'place', its.tenants.campaign.id, '--phone', phone, ...more];
   const callsTo = (phone: string) => its.direct.storage.database.read('calls').where({ phone });
-  const allCalls = async (): Promise<number> => (await its.direct.storage.database.read('calls')).length;
 
   describe('a read-only home folder', () => {
     /** No one can create a folder there, not even root. */
@@ -130,35 +129,6 @@ describe('callkey in its environment', () => {
         .to.match(/the disk is full/)
         .and.contain(String(call?.['contact_id']))
         .and.not.match(/^ {4}at /m);
-    });
-
-    it("stops placing a file if its journal can't be written, and resuming places no call twice (needs root to mount a disk)", async function () {
-      const state = join(freshDirectory(), 'state');
-      mkdirSync(state);
-      mountDisk(this, 'size=48k', state);
-      try {
-        const ballast = join(state, 'ballast');
-        writeFileSync(ballast, Buffer.alloc(32 * 1024));
-        const path = join(its.home.directory, 'calls.csv');
-        const before = await allCalls();
-        writeFileSync(path, ['phone', ...Array.from({ length: 200 }, somePhone)].join('\n'));
-        const stopped = await its.home.run(['call', 'place', its.tenants.campaign.id, '--from', path, '--state', state]);
-        expect(stopped.code, stopped.stderr).to.equal(1);
-        expect(stopped.stderr).to.match(
-          /Couldn't write the journal .*the disk is full\.\s+Stopped\. [\d,]+ of 200 lines placed\. To continue, run callkey/,
-        );
-        const acknowledged = ndjson(stopped.stdout).length;
-        expect(acknowledged)
-          .to.equal((await allCalls()) - before)
-          .and.be.lessThan(200);
-        expect(stopped.stderr).to.contain(`${acknowledged} of 200`);
-        rmSync(ballast);
-        const resumed = await its.home.run(['call', 'resume', '--state', state]);
-        expect(resumed.code, resumed.stderr).to.equal(0);
-        expect((await allCalls()) - before).to.equal(200);
-      } finally {
-        execFileSync('umount', ['-l', state]);
-      }
     });
 
     it("doesn't send a line if only a part of its entry fits into the journal (needs root to mount a disk)", async function () {
