@@ -91,11 +91,8 @@ describe('run journals', () => {
     return run;
   };
 
-  it('are empty if nothing was ever placed', async () => {
+  it('return the written entries: the header first, then each line, then the end; before that, there are none', async () => {
     expect(await readRuns(folders)).to.deep.equal([]);
-  });
-
-  it('return the written entries: the header first, then each line, then the end', async () => {
     const run = await start();
     expect(run).to.deep.include({ header: header(), completedAt: null });
     expect([run.placed.size, await readRuns(folders)]).to.deep.equal([0, [run]]);
