@@ -6,6 +6,7 @@ import { oneDay, plus } from '../../../core/domain/instant.ts';
 import { setContactLimits, setPace } from '../../../core/domain/protection/rules.ts';
 import { callLane, callLanes } from '../../../core/storage/engine/call-lanes.ts';
 import { parseDatabaseUrl } from '../../../core/storage/engine/database.ts';
+import type { CallRow } from '../../../core/storage/engine/tables.ts';
 import { migrate } from '../../../core/storage/migrate.ts';
 import { openDatabase } from '../../../core/storage/storage.ts';
 import { spawnCore } from '../../support/core.ts';
@@ -27,21 +28,27 @@ export function testTwoShards(its: SharedCluster): void {
   });
   after(() => direct.close());
 
+  /** Adds calls to a campaign, in its shard. */
+  const addCalls = async (ids: { campaign_id: string; account_id: string }, count: number, more: Partial<CallRow> = {}) => {
+    const now = direct.ports.clock.now();
+    const rows = Array.from({ length: count }, (_, n) => ({
+      ...{ ...ids, api_key_id: 'k', contact_id: `${ids.campaign_id}-${n}`, request_id: `${n}` },
+      ...{ state: 'queued' as const, phone: somePhone(), placed_at: now, due_at: now, ...more },
+    }));
+    await callLane(direct.storage.database, ids.campaign_id).write.batchInsert('calls', rows, 30);
+  };
+
   it('give each account the same share of a claim, however many shards have its calls', async () => {
     const { account, siblingAccount, otherAccount } = tenants;
     const { dialing } = direct.ports.stores;
-    const now = direct.ports.clock.now();
     const accountOf = new Map<string, string>();
     for (const [{ id: account_id }, shards] of [[account, [0, 1]] as const, [siblingAccount, [0]] as const, [otherAccount, [1]] as const])
       for (const shard of shards) {
         const { id: campaign_id } = await createCampaignIn(direct.ports, account_id, 2, (own) => own === shard);
         accountOf.set(campaign_id, account_id);
-        const call = { campaign_id, account_id, api_key_id: 'k', state: 'queued', placed_at: now, due_at: now } as const;
-        const rows = Array.from({ length: 30 }, (_, n) => ({
-          ...{ ...call, contact_id: `${campaign_id}-${n}`, request_id: `${n}`, phone: somePhone() },
-        }));
-        await callLane(direct.storage.database, campaign_id).write.batchInsert('calls', rows, 30);
+        await addCalls({ campaign_id, account_id }, 30);
       }
+    const now = direct.ports.clock.now();
     const claim = (limit: number) => dialing.claim(limit, 'simulated', now, plus(now, 30_000));
     const claimed = Map.groupBy(await claim(30), ({ campaignId }) => accountOf.get(campaignId));
     expect([account, siblingAccount, otherAccount].map(({ id }) => claimed.get(id)?.length)).to.deep.equal([10, 10, 10]);
@@ -64,26 +71,11 @@ export function testTwoShards(its: SharedCluster): void {
     const stores = [one, other].map(({ ports }) => ports.stores.dialing);
     const now = () => direct.ports.clock.now();
     const claim = async () => (await Promise.all(stores.map((store) => store.claim(10, 'webhook', now(), plus(now(), 30_000))))).flat();
-    let placed = 0;
-    const add = async (count: number, phone: string | null = null) => {
-      for (const { id: campaign_id } of campaigns) {
-        const rows = Array.from({ length: count }, () => {
-          const at = { placed_at: now(), due_at: now(), phone: phone ?? somePhone() };
-          return {
-            campaign_id,
-            account_id: accountId,
-            api_key_id: 'k',
-            state: 'queued',
-            contact_id: `p${++placed}`,
-            request_id: `p${placed}`,
-            ...at,
-          } as const;
-        });
-        await callLane(direct.storage.database, campaign_id).write.batchInsert('calls', rows, 30);
-      }
+    const add = async (count: number, more: Partial<CallRow> = {}) => {
+      for (const { id: campaign_id } of campaigns) await addCalls({ campaign_id, account_id: accountId }, count, more);
     };
     await setContactLimits(direct.ports, operator, scope, { calls: 1, days: 1, minutesBetween: 0 });
-    await add(3, '+493012345678');
+    await add(3, { phone: '+493012345678' });
     expect([...(await claim()), ...(await claim())]).to.have.length(1);
     await setContactLimits(direct.ports, operator, scope, null);
     for (const { write } of callLanes(direct.storage.database)) await write('calls').where({ account_id: accountId }).delete();
@@ -115,15 +107,12 @@ export function testTwoShards(its: SharedCluster): void {
     const { id: account_id } = await createAccount(direct.ports, operator, 'Answered', tenants.partner.id);
     const now = direct.ports.clock.now();
     const { dialing, callList } = direct.ports.stores;
-    const isUnknown = { state: 'unknown', handoff: 'taken', ended_at: now } as const;
+    const isUnknown = { state: 'unknown', handoff: 'taken', ended_at: now, due_at: null } as const;
     for (const shard of [0, 1]) {
       const { id: campaign_id } = await createCampaignIn(direct.ports, account_id, 2, (own) => own === shard);
-      const ids = { campaign_id, account_id, contact_id: `${campaign_id}-0`, request_id: '0', api_key_id: 'k' };
-      await callLane(direct.storage.database, campaign_id)
-        .write('calls')
-        .insert({ ...ids, ...isUnknown, phone: somePhone(), placed_at: now });
+      await addCalls({ campaign_id, account_id }, 1, isUnknown);
       const outcome = { state: 'completed', detail: null, endedAt: now, durationSeconds: null, answeredBy: 'machine' } as const;
-      for (const _ of ['first', 'repeat']) await dialing.recordOutcome(ids.contact_id, outcome, now);
+      for (const _ of ['first', 'repeat']) await dialing.recordOutcome(`${campaign_id}-0`, outcome, now);
       const counts = (await callList.summary(campaign_id, plus(now, -oneDay))).map(({ state, answeredBy, calls }) => [
         state,
         answeredBy,
