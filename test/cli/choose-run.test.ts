@@ -58,6 +58,14 @@ describe('choosing the run for a file', () => {
     expect(pickRun([earlier], request, true)).to.deep.equal({ replaced: [earlier] });
   });
 
+  it('refuses a file whose run was cancelled, even if only its header is left, unless --again is given', () => {
+    const cancelled = { ...run(), isCancelled: true };
+    expect(() => pickRun([cancelled], request, false))
+      .to.throw(CallkeyError, /was cancelled/)
+      .with.property('kind', 'conflict');
+    expect(pickRun([cancelled], request, true)).to.deep.equal({ replaced: [] });
+  });
+
   const otherwise = { ...plainReading, zone: 'Europe/Berlin' };
   for (const completedAt of [null, done]) {
     it(`refuses the same file with different reading options after it was placed ${completedAt ? 'completely' : 'partly'}, because the request IDs are the same`, () => {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { ndjson } from '../../support/cli.ts';
@@ -58,20 +58,6 @@ describe('callkey call cancel, for many calls', () => {
     expect((await states(right)).toSorted()).to.deep.equal(['cancelled', 'cancelled', 'queued', 'queued']);
     expect((await place(savePhones([wrong, ...right]), '--again')).code).to.equal(0);
     expect((await states([wrong])).toSorted()).to.deep.equal(['cancelled', 'queued']);
-  });
-
-  it('still keeps a cancelled file from being placed after its entries were deleted', async () => {
-    const numbers = phones(2);
-    const path = savePhones(numbers);
-    await place(path);
-    await cancelRun();
-    const runs = join(its.home.directory, '.local/state/callkey/runs');
-    const old = Date.now() / 1_000 - 91 * 24 * 60 * 60;
-    for (const name of readdirSync(runs)) utimesSync(join(runs, name), old, old);
-    expect((await place(file('phone\n+493012345678\n', 'other.csv'))).code).to.equal(0);
-    const { code, stderr } = await place(path);
-    expect([code, stderr.includes('was cancelled')], stderr).to.deep.equal([5, true]);
-    expect(readFileSync(join(runs, readdirSync(runs).find((name) => name.endsWith('.cancelled')) ?? ''), 'utf8')).to.equal('');
   });
 
   it("doesn't cancel an earlier call that has the same request ID as a rejected line", async () => {

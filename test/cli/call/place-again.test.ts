@@ -76,12 +76,6 @@ describe('callkey call place --from, for lines that were already placed', () => 
   describe('if a line was skipped', () => {
     const body = JSON.stringify({ type: 'urn:callkey:problems#do-not-call', title: 'x', status: 403, detail: 'On a list.' });
     const skipSecond = () => its.network.faults.push('pass', { status: 403, body });
-    const placeAndSkip = async () => {
-      const path = file(createCsv(3));
-      skipSecond();
-      expect((await place(path, '--concurrency', '1')).code).to.equal(0);
-      return path;
-    };
 
     it('says how to try only the skipped line again', async () => {
       const path = file(createCsv(3));
@@ -96,18 +90,14 @@ describe('callkey call place --from, for lines that were already placed', () => 
       expect((await calls()).toSorted()).to.deep.equal([1, 2, 2]);
     });
 
-    it('says that there is nothing to resume, but sends the skipped line again if the run is named', async () => {
-      await placeAndSkip();
+    it('says that there is nothing to resume, but continues the run if it is named, and only that one if a stopped --again run has the same file', async () => {
+      const path = file(createCsv(3));
+      skipSecond();
+      expect((await place(path, '--concurrency', '1')).code).to.equal(0);
       expect((await its.home.run(['call', 'resume'])).stderr).to.contain('Nothing to resume');
       const { stdout } = await its.home.run(['call', 'runs']);
       expect(stdout).to.contain('2 of 3 placed, finished');
-      expect((await its.home.run(['call', 'resume', stdout.slice(0, 8)])).code).to.equal(0);
-      expect(await calls()).to.deep.equal(onceEach(3));
-    });
-
-    it('continues only the named run if a stopped --again run has the same file', async () => {
-      const path = await placeAndSkip();
-      const name = (await its.home.run(['call', 'runs'])).stdout.slice(0, 8);
+      const name = stdout.slice(0, 8);
       its.network.faults.push('pass', keyRejected);
       await place(path, '--again', '--concurrency', '1');
       expect((await its.home.run(['call', 'resume', name])).code).to.equal(0);
