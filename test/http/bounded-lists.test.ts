@@ -9,19 +9,12 @@ import { instant } from '../../core/domain/instant.ts';
 import { timeCursors } from '../../core/domain/paging.ts';
 import { turnLimits } from '../../core/http/middleware/turns.ts';
 import { openCore } from '../support/core.ts';
-import { type DatabaseKind, onEachDatabase } from '../support/databases.ts';
+import { numbers, onEachDatabase } from '../support/databases.ts';
 import { ask, readCode } from '../support/http.ts';
 import { openOnce } from '../support/suites.ts';
 import { signIn } from '../support/tenants.ts';
 
 const rows = limits.directoryPage + 2;
-
-/** Returns the integers from 1, as a table `n(i)`. */
-function numbers(kind: DatabaseKind, count: number): string {
-  return kind === 'postgres'
-    ? `generate_series(1::bigint, ${count}) AS n(i)`
-    : `(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count}) SELECT i FROM n) AS n`;
-}
 
 describe('console lists that are longer than a page', () => {
   onEachDatabase((kind) => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { fakeClock } from '../support/clock.ts';
 import { openCore } from '../support/core.ts';
-import { onEachDatabase } from '../support/databases.ts';
+import { numbers, onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { openOnce } from '../support/suites.ts';
 import { signIn } from '../support/tenants.ts';
@@ -15,14 +15,10 @@ describe('an export that is larger than all buffers', () => {
     let oda: string;
     before(async () => {
       const { id } = harness.tenants.otherCampaign;
-      const numbers =
-        kind === 'postgres'
-          ? `generate_series(1, ${count}) AS n(i)`
-          : `(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count}) SELECT i FROM n) AS n`;
       await harness.direct.storage.database.write.raw(
         `INSERT INTO calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, name, placed_at, ended_at)
          SELECT 'c' || (100000 + i), '${id}', '${harness.tenants.otherAccount.id}', 'r' || i, 'k', 'busy', '${'x'.repeat(600)}', ${clock.now()}, ${clock.now()}
-         FROM ${numbers}`,
+         FROM ${numbers(kind, count)}`,
       );
     });
     beforeEach(async () => {

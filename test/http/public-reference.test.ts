@@ -1,20 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { problemTable } from '#contract/problems.ts';
-import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { startCoreHere } from '../support/core.ts';
+import { freshDatabase } from '../support/databases.ts';
 import { ask, openapi, overSocket } from '../support/http.ts';
-import { databaseWithTenants } from '../support/tenants.ts';
+import { openOnce } from '../support/suites.ts';
 
 const paths = ['/openapi.json', '/reference', '/reference/page.css', '/reference/place_call.py'];
 
 describe('the reference on the public listener', () => {
-  let core: RunningCore;
-  let database: string;
-  before(async () => {
-    ({ database } = await databaseWithTenants('sqlite'));
-    core = await startCoreHere(database);
-  });
-  after(() => core.close());
+  const core = openOnce(async () => startCoreHere(await freshDatabase('sqlite')));
 
   const send = (path: string, headers: readonly string[] = [], method = 'GET') =>
     overSocket(core.url, [`${method} ${path} HTTP/1.1`, 'Host: localhost', 'Connection: close', ...headers, '', ''].join('\r\n'));
@@ -75,10 +70,4 @@ describe('the reference on the public listener', () => {
       expect(await send(path, [], 'POST')).to.equal(refusal);
     });
   }
-
-  it("isn't served with WEB_CONSOLE=off", async () => {
-    const without = await startCoreHere(database, { environment: { WEB_CONSOLE: 'off' } });
-    for (const path of paths) expect((await ask('GET', without.url + path)).status, path).to.equal(401);
-    await without.close();
-  });
 });

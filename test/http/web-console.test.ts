@@ -172,10 +172,19 @@ describe("a file sent over TLS to a client that doesn't read it", () => {
 });
 
 describe('a core with WEB_CONSOLE=off', () => {
-  it('returns the common 401 for the page’s paths', async () => {
+  it('returns the common 401 for the paths of the page and the reference', async () => {
     const core = await startCoreHere(await freshDatabase('sqlite'), { environment: { WEB_CONSOLE: 'off' } });
-    const answers = await Promise.all(['/', '/assets/x.js', '/console/session'].map((path) => ask('GET', `${core.url}${path}`)));
-    expect(answers.map(({ status, text }) => [status, text])).to.deep.equal(answers.map(() => [401, answers[2]?.text]));
+    const paths = [
+      '/console/session',
+      '/',
+      '/assets/x.js',
+      '/openapi.json',
+      '/reference',
+      '/reference/page.css',
+      '/reference/place_call.py',
+    ];
+    const answers = await Promise.all(paths.map((path) => ask('GET', `${core.url}${path}`)));
+    expect(answers.map(({ status, text }) => [status, text])).to.deep.equal(answers.map(() => [401, answers[0]?.text]));
     expect(core.servesConsole).to.equal(false);
     await core.close();
   });

@@ -303,3 +303,10 @@ export function recordStatements(database: Lane): { database: Lane; ran: string[
     },
   };
 }
+
+/** Returns the integers from 1, as a table `n(i)`. */
+export function numbers(kind: DatabaseKind, count: number): string {
+  return kind === 'postgres'
+    ? `generate_series(1::bigint, ${count}) AS n(i)`
+    : `(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count}) SELECT i FROM n) AS n`;
+}
