@@ -106,11 +106,10 @@ describe('an error thrown by a request', () => {
     expect(log[3]).to.include({ msg: 'request not served', requestId: 'r-1' });
   });
 
-  for (const id of ['x0190a0b0-0000-7000-8000-000000000000', '0190a0b0-0000-7000-8000-000000000000x']) {
-    it(`is returned with the request's ID ${id} unchanged, even if it isn't a UUID`, async () => {
+  it("is returned with the request's ID unchanged, even if that only looks like a UUID", async () => {
+    for (const id of ['x0190a0b0-0000-7000-8000-000000000000', '0190a0b0-0000-7000-8000-000000000000x'])
       expect((await throwing(new Error('x'), id)).answer).to.include({ instance: id });
-    });
-  }
+  });
 
   it("becomes the common 401, without an X-Request-Id, if it's an authorization error", async () => {
     const { status, headers } = await throwing(new Problem('unauthorized', 'x'));

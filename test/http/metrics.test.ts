@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, renameSync } from 'node:fs';
+import { readFileSync, renameSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { expect } from 'chai';
 import { pino } from 'pino';
@@ -138,14 +138,8 @@ describe('the metrics', () => {
       });
 
       it('report when the last backup was made, and an audit event records the backup', async () => {
-        const directory = freshDirectory();
         const before = Date.now();
-        expect(await adminOn(harness.database).json('backup', `${directory}/copy.db`)).to.deep.equal({
-          backup: { file: `${directory}/copy.db` },
-          unfinished: [],
-          recorded: true,
-        });
-        expect(readdirSync(directory)).to.deep.equal(['copy.db']);
+        await adminOn(harness.database).json('backup', `${freshDirectory()}/copy.db`);
         expect(figure(await scrape(), 'callkey_last_backup_timestamp_seconds')).to.be.within(before / 1_000, Date.now() / 1_000);
         const events = await harness.direct.storage.database.read('audit_events').where({ action: 'backup.created' });
         expect(events.map(({ subject_name }) => subject_name)).to.deep.equal(['copy.db']);
