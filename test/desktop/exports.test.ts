@@ -1,158 +1,105 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
 import { expect } from 'chai';
-import type { Page } from 'playwright-core';
 import { instant } from '../../core/domain/instant.ts';
-import { describeBrowser, sharedBrowser } from '../support/browser.ts';
+import { describeBrowser, openPage } from '../support/browser.ts';
 import { mountDisk } from '../support/commands.ts';
-import { sharedDesktop, signInAs } from '../support/console-harness.ts';
+import { finders, sharedDesktop, signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { chooseButton, describeDesktop, listQuestions, type RunningConsole } from '../support/electron.ts';
 import { type FaultyProxy, faultyProxy } from '../support/proxies.ts';
 import { createKeyOn } from '../support/sample-data.ts';
-import { skip } from '../support/suites.ts';
+import { openForEach, skip } from '../support/suites.ts';
 import { placeCall } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 
-type Exporter = {
-  page: Page;
-  /** Returns the file that an action saves. */
-  saveFile(save: () => Promise<void>): Promise<string>;
-  hasSaved(): boolean;
-  close(): Promise<void>;
+/** A file that ends before its last line. */
+const cutOff = {
+  status: 200,
+  headers: { 'callkey-contract': '1' },
+  body: '"When","Who"\r\n"2026-11-21","Ada"\r\n"2026-11-20","Gra',
 };
 
-/** Returns a function that opens the console in Electron. It ignores the URL, which only a browser needs. */
-function inElectron(): (url: string) => Promise<Exporter> {
-  const { open, leave } = sharedDesktop();
-  return async () => {
-    const desktop = await open();
-    const path = join(freshDirectory(), 'saved.csv');
-    await desktop.app.evaluate(({ dialog }, filePath) => {
-      dialog.showSaveDialog = async () => ({ canceled: false, filePath });
-    }, path);
-    const saveFile: Exporter['saveFile'] = async (save) => {
-      await save();
-      return readFileSync(path, 'utf8');
-    };
-    const hasSaved = () => readdirSync(dirname(path)).length > 0;
-    return { page: desktop.page, saveFile, hasSaved, close: () => leave(desktop) };
-  };
-}
+describeBrowser('an export in a browser', () => {
+  const harness = openForEach(() => openPage());
+  const { button, row } = finders(() => harness.page);
 
-function inChromium(): (url: string) => Promise<Exporter> {
-  return async (url) => {
-    const context = await (await sharedBrowser()).newContext();
-    const page = await context.newPage();
-    await page.goto(url);
+  async function exportUntil(text: string): Promise<void> {
+    await button('Export CSV').click();
+    await harness.page.getByText(text).waitFor();
+  }
+  async function saveFile(text: string): Promise<string> {
+    const [download] = await Promise.all([harness.page.waitForEvent('download'), exportUntil(text)]);
+    return readFileSync(await download.path(), 'utf8');
+  }
+
+  it('contains every call in all campaigns on the day chosen in the chart, not only the loaded ones', async () => {
+    const { page, tenants, direct, core } = harness;
+    const { keyValue } = await createKeyOn(harness, tenants.users.partner, 'Nightly sync');
+    for (let index = 0; index < 30; index++)
+      for (const { id } of [tenants.campaign, tenants.siblingCampaign]) await placeCall(core.url, id, keyValue);
+    await placeCall(core.url, tenants.campaign.id, keyValue, { requestId: 'long-ago', contact: { phone: '+493020001234' } });
+    const longAgo = instant(Date.now() - 3 * 86_400_000);
+    const idOfThen = `${longAgo.toString(16).padStart(12, '0').replace(/^.{8}/, '$&-')}-7000-8000-000000000000`;
+    await direct.storage.database.write('calls').where({ request_id: 'long-ago' }).update({ placed_at: longAgo, contact_id: idOfThen });
+    await harness.enter('partner', 'calls');
+    await page.getByText('50 of 61 calls, newest first').waitFor();
+    await page.locator('.chart g').last().click();
+    await page.getByText('50 of 60 calls, newest first').waitFor();
+    const lines = (await saveFile('Exported 60 calls.')).split('\r\n');
+    expect(lines.length).to.equal(63);
+    expect(lines.filter((line) => line.startsWith('"Recalls"')).length).to.equal(30);
+    expect(lines.at(-2)).to.equal('# complete, 60 rows');
+  });
+
+  it('contains the matches of what was just typed, even if the list doesn’t show them yet', async () => {
+    const { page } = harness;
+    await page.clock.install();
+    await harness.enter('partner', 'activity');
+    await row('Signed in').first().waitFor();
+    // No timer fires anymore.
+    await page.clock.pauseAt(Date.now() + 60_000);
+    await page.getByLabel('Search').fill('nothing like this');
+    await saveFile('Exported 0 events.');
+  });
+
+  it('that is cut off, refused or cancelled saves nothing', async () => {
+    const { page } = harness;
     let downloads = 0;
     page.on('download', () => downloads++);
-    const saveFile: Exporter['saveFile'] = async (save) => {
-      const [download] = await Promise.all([page.waitForEvent('download'), save()]);
-      return readFileSync(await download.path(), 'utf8');
-    };
-    return { page, saveFile, hasSaved: () => downloads > 0, close: () => context.close() };
-  };
-}
-
-for (const [where, describeHome, openHome] of [
-  ['in a browser', describeBrowser, inChromium],
-  ['in Electron', describeDesktop, inElectron],
-] as const) {
-  describeHome(`an export ${where}`, () => {
-    const open = openHome();
-    let harness: CoreHarness;
-    let network: FaultyProxy;
-    let exporter: Exporter;
-    beforeEach(async () => {
-      harness = await openCore();
-      network = await faultyProxy(harness.core.url);
-      exporter = await open(network.url);
-    });
-    afterEach(async () => {
-      await exporter.close();
-      await network.close();
-      await harness.close();
-    });
-
-    const button = (name: string) => exporter.page.getByRole('button', { name, exact: true });
-    const enter = async (screen: string) => {
-      const { page } = exporter;
-      await signInAs({ ...harness, page, core: { ...harness.core, url: network.url } }, 'partner');
-      await page.getByRole('link', { name: screen, exact: true }).click();
-      // The screen before it has the same button.
-      await page.getByRole('heading', { name: screen, exact: true }).waitFor();
-    };
-    const exportUntil = async (text: string) => {
-      await button('Export CSV').click();
-      await exporter.page.getByText(text).waitFor();
-    };
-
-    // In Electron, the tests below save complete files.
-    if (where === 'in a browser')
-      it('contains every call in all campaigns on the day chosen in the chart, not only the loaded ones', async () => {
-        const { tenants, direct, core } = harness;
-        const { keyValue } = await createKeyOn(harness, tenants.users.partner, 'Nightly sync');
-        for (let index = 0; index < 30; index++)
-          for (const { id } of [tenants.campaign, tenants.siblingCampaign]) await placeCall(core.url, id, keyValue);
-        await placeCall(core.url, tenants.campaign.id, keyValue, { requestId: 'long-ago', contact: { phone: '+493020001234' } });
-        const longAgo = instant(Date.now() - 3 * 86_400_000);
-        const idOfThen = `${longAgo.toString(16).padStart(12, '0').replace(/^.{8}/, '$&-')}-7000-8000-000000000000`;
-        await direct.storage.database.write('calls').where({ request_id: 'long-ago' }).update({ placed_at: longAgo, contact_id: idOfThen });
-        const { page } = exporter;
-        await enter('Calls');
-        await page.getByText('50 of 61 calls, newest first').waitFor();
-        await page.locator('.chart g').last().click();
-        await page.getByText('50 of 60 calls, newest first').waitFor();
-        const lines = (await exporter.saveFile(() => exportUntil('Exported 60 calls.'))).split('\r\n');
-        expect(lines.length).to.equal(63);
-        expect(lines.filter((line) => line.startsWith('"Recalls"')).length).to.equal(30);
-        expect(lines.at(-2)).to.equal('# complete, 60 rows');
-      });
-
-    if (where === 'in a browser')
-      it('contains the matches of what was just typed, even if the list doesn’t show them yet', async () => {
-        const { page } = exporter;
-        await page.clock.install();
-        await enter('Activity');
-        await page.getByRole('row', { name: 'Signed in' }).first().waitFor();
-        // No timer fires anymore.
-        await page.clock.pauseAt(Date.now() + 60_000);
-        await page.getByLabel('Search').fill('nothing like this');
-        await exporter.saveFile(() => exportUntil('Exported 0 events.'));
-      });
-
-    it('that is cut off, refused or cancelled saves nothing', async () => {
-      await enter('Activity');
-      const body = '"When","Who"\r\n"2026-11-21","Ada"\r\n"2026-11-20","Gra';
-      network.faults.push({ path: '/activity.csv', fault: { status: 200, headers: { 'callkey-contract': '1' }, body } });
-      await exportUntil('Nothing was saved. The connection to the server was lost. Export again.');
-      network.faults.push({ path: '/activity.csv', fault: { status: 502 } });
-      await exportUntil('Nothing was saved. Can’t reach the server.');
-      const { promise, resolve } = Promise.withResolvers<void>();
-      network.faults.push({ path: '/activity.csv', fault: promise });
-      await exportUntil('0 rows exported so far…');
-      await button('Cancel export').click();
-      await exporter.page.getByText('The export was cancelled. Nothing was saved.').waitFor();
-      resolve();
-      expect(exporter.hasSaved()).to.equal(false);
-    });
+    await harness.enter('partner', 'activity');
+    for (const [answer, problem] of [
+      [cutOff, 'The connection to the server was lost. Export again.'],
+      [{ status: 502 }, 'Can’t reach the server.'],
+    ] as const) {
+      await page.route('**/activity.csv*', (route) => route.fulfill(answer), { times: 1 });
+      await exportUntil(`Nothing was saved. ${problem}`);
+    }
+    await page.route('**/activity.csv*', () => undefined);
+    await exportUntil('0 rows exported so far…');
+    await button('Cancel export').click();
+    await page.getByText('The export was cancelled. Nothing was saved.').waitFor();
+    expect(downloads).to.equal(0);
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
   });
-}
+});
 
 describeDesktop('a file saved by the app', () => {
   const { open, leave } = sharedDesktop();
   let harness: CoreHarness;
+  let network: FaultyProxy;
   let desktop: RunningConsole;
   beforeEach(async () => {
     [harness, desktop] = await Promise.all([openCore(), open()]);
+    network = await faultyProxy(harness.core.url);
     await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
-    await signInAs({ ...harness, page: desktop.page }, 'partner');
+    await signInAs({ ...harness, core: { ...harness.core, url: network.url }, page: desktop.page }, 'partner');
   });
   afterEach(async () => {
     await leave(desktop);
+    await network.close();
     await harness.close();
   });
 
@@ -207,6 +154,21 @@ describeDesktop('a file saved by the app', () => {
     expect(readdirSync(folder).toSorted()).to.deep.equal(['saved.csv', 'saved.csv.part']);
   });
 
+  it("isn't there after an export that is cut off or cancelled", async () => {
+    const folder = freshDirectory();
+    await chooseFiles(join(folder, 'saved.csv'));
+    network.faults.push({ path: '/activity.csv', fault: cutOff });
+    await exportFrom('Activity');
+    await desktop.page.getByText('Nothing was saved. The connection to the server was lost. Export again.').waitFor();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    network.faults.push({ path: '/activity.csv', fault: promise });
+    await exportFrom('Activity');
+    await desktop.page.getByRole('button', { name: 'Cancel export' }).click();
+    await desktop.page.getByText('The export was cancelled. Nothing was saved.').waitFor();
+    resolve();
+    expect(readdirSync(folder)).to.deep.equal([]);
+  });
+
   it('gets a name with the server and the day', async () => {
     await chooseFiles(join(freshDirectory(), 'saved.csv'));
     for (const [screen, name, message] of [
@@ -216,7 +178,7 @@ describeDesktop('a file saved by the app', () => {
       await exportFrom(screen);
       await desktop.page.getByText(message).waitFor();
       const { defaultPath = '' } = await dialogOptions();
-      const host = new URL(harness.core.url).host.replace(':', '-');
+      const host = new URL(network.url).host.replace(':', '-');
       expect(basename(defaultPath)).to.equal(`${name}-${host}-${new Date().toLocaleDateString('sv')}.csv`);
     }
   });
