@@ -1,4 +1,4 @@
-import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { type ElectronApplication, _electron as electron, type Page } from 'play
 import type { Command } from '../../desktop/ipc.ts';
 import { displayEnvironment, electronFile, rootArgs } from '../../scripts/support/electron-runtime.ts';
 import { freshDirectory } from './databases.ts';
-import { describeUnless, whyNoElectron } from './suites.ts';
+import { describeUnless, findProgram, whyNoElectron } from './suites.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const prepareApp = fileURLToPath(new URL('prepare-app.cjs', import.meta.url));
@@ -140,14 +140,7 @@ const run = promisify(execFile);
 
 /** Returns which of these programs isn't installed; undefined if all are. */
 export function missingProgram(...names: readonly string[]): string | undefined {
-  return names.find((name) => {
-    try {
-      execFileSync('which', [name], { stdio: 'ignore' });
-      return false;
-    } catch {
-      return true;
-    }
-  });
+  return names.find((name) => findProgram(name) === undefined);
 }
 
 /** The missing program that the tests need for a keyring; undefined if all are installed. */
