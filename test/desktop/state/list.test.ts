@@ -103,6 +103,19 @@ describe('a list', () => {
     expect(list.state.value).to.deep.include({ view: 'first', failure: unreachable, isLoading: false });
   });
 
+  it('rests for twenty times as long as its last load took', async () => {
+    const { list, asked } = counting();
+    await list.refresh();
+    for (const [ageMs, loads] of [
+      [190_000, 1],
+      [200_000, 2],
+    ] as const) {
+      list.state.value = { ...list.state.value, tookMs: 10_000, loadedAt: Date.now() - ageMs };
+      await list.refreshIfOlder(0);
+      expect(asked).to.have.length(loads);
+    }
+  });
+
   it('adds pages, and reloads all of them', async () => {
     const { list, source, asked, shown } = counting();
     await list.refresh();
