@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { instant } from '../../core/domain/instant.ts';
-import { describeBrowser, openPage } from '../support/browser.ts';
+import { describeBrowser, holdResponse, openPage } from '../support/browser.ts';
 import { finders } from '../support/console-harness.ts';
 import { createKeyOn, placeCallIn } from '../support/sample-data.ts';
 import { openForEach } from '../support/suites.ts';
@@ -16,6 +16,8 @@ describeBrowser('the console, for calls and users', () => {
 
   const { link, button, row, panel } = finders(() => harness.page);
   const call = (name: string, requestId: string) => ({ requestId, contact: { phone: '+4930555001', name } });
+  const place = (name: string) =>
+    placeCallIn(harness, harness.tenants.campaign.id, keyValue, call(name, `order-${name.replaceAll(' ', '-')}`));
   /** Returns the texts of a row's cells in these columns. */
   const cells = async (name: string, ...heads: string[]) => {
     await row(name).waitFor();
@@ -24,13 +26,8 @@ describeBrowser('the console, for calls and users', () => {
   };
 
   it('holds the list while new calls arrive, says how many, and then shows them', async () => {
-    const { tenants, page } = harness;
-    const placed = (count: number, name: string) =>
-      Promise.all(
-        Array.from({ length: count }, (_, index) =>
-          placeCallIn(harness, tenants.campaign.id, keyValue, call(`${name} ${index}`, `${name}-${index}`)),
-        ),
-      );
+    const { page } = harness;
+    const placed = (count: number, name: string) => Promise.all(Array.from({ length: count }, (_, index) => place(`${name} ${index}`)));
     const first = () => page.locator('tbody th').first().innerText();
     await placed(3, 'Old');
     await harness.enter('tied', 'calls');
@@ -47,8 +44,7 @@ describeBrowser('the console, for calls and users', () => {
   });
 
   it('shows the newest calls when the user returns to the screen, and covers no row with the button that shows newer ones', async () => {
-    const { tenants, page } = harness;
-    const place = (name: string) => placeCallIn(harness, tenants.campaign.id, keyValue, call(name, name));
+    const { page } = harness;
     await place('Old');
     await harness.enter('tied', 'calls');
     await row('Old').waitFor();
@@ -95,8 +91,8 @@ describeBrowser('the console, for calls and users', () => {
   });
 
   it('shows the menu of a narrow window without an empty line', async () => {
-    const { tenants, page } = harness;
-    await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'));
+    const { page } = harness;
+    await place('Ada Lovelace');
     await page.setViewportSize({ width: 400, height: 800 });
     await harness.enter('tied', 'calls');
     await button('More').click();
@@ -109,8 +105,8 @@ describeBrowser('the console, for calls and users', () => {
   });
 
   it('shows no next attempt of a call that has just ended', async () => {
-    const { tenants, page } = harness;
-    const contactId = await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'));
+    const { page } = harness;
+    const contactId = await place('Ada Lovelace');
     await harness.enter('tied', 'calls');
     await row('Ada Lovelace').click();
     await panel().getByText('Next attempt').waitFor();
@@ -131,7 +127,7 @@ describeBrowser('the console, for calls and users', () => {
     const { tenants, page } = harness;
     const other = await createKeyOn(harness, tenants.users.partner, 'Practice software');
     await placeCallIn(harness, tenants.campaign.id, other.keyValue, call('Grace Hopper', 'order-2'));
-    await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'));
+    await place('Ada Lovelace');
     await harness.enter('partner', 'calls');
     const label = `Practice software …${other.id.slice(-6)}`;
     await eventually(async () => expect(await cells('Grace Hopper', 'Key')).to.deep.equal([label]));
@@ -144,20 +140,16 @@ describeBrowser('the console, for calls and users', () => {
   });
 
   it('dims the rows of another filter until those of the new one have arrived', async () => {
-    const { tenants, page } = harness;
-    await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'));
+    const { page } = harness;
+    await place('Ada Lovelace');
     await harness.enter('tied', 'calls');
     await row('Ada Lovelace').waitFor();
-    const arrival = Promise.withResolvers<void>();
-    await page.route(/calls\?.*state=failed/, async (route) => {
-      await arrival.promise;
-      await route.fallback();
-    });
+    const held = await holdResponse(page, /calls\?.*state=failed/);
     await page.getByLabel('State').selectOption('Failed');
     const dimmed = page.locator('.list[aria-busy=true]');
     await dimmed.getByRole('row', { name: 'Ada Lovelace' }).waitFor();
     expect(Number(await dimmed.locator('tbody').evaluate((body) => getComputedStyle(body).opacity))).to.be.lessThan(0.6);
-    arrival.resolve();
+    await held.release();
     await page.getByText('No matching calls').waitFor();
     await dimmed.waitFor({ state: 'detached' });
   });
