@@ -1,8 +1,9 @@
 import { expect } from 'chai';
-import { IANAZone, Settings } from 'luxon';
+import { Settings } from 'luxon';
 import { endOfDay, startOfDay } from '#contract/calendar.ts';
 import { customRange, type Expiration, expiresSoon, expiryInstant, isExpired, isWithin } from '#contract/expiry.ts';
 import { at } from '../support/clock.ts';
+import { findClockChanges } from '../support/clock-changes.ts';
 
 const zones = Intl.supportedValuesOf('timeZone');
 
@@ -90,7 +91,9 @@ describe('expiry', () => {
   it('is the end of the day in every zone, on an ordinary day and on the days around each clock change', function () {
     this.timeout(120_000);
     for (const zone of zones) {
-      for (const day of ['2026-11-21', ...daysOfChange(zone)]) {
+      const changes = findClockChanges(zone, at('2026-11-21T00:00:00Z'), at('2030-11-21T00:00:00Z'));
+      const around = changes.flatMap((change) => [-1, 0, 1].map((days) => localDay(change + days * 24 * 3_600_000, zone)));
+      for (const day of new Set(['2026-11-21', ...around])) {
         const end = endOfDay(day, zone);
         expect([zone, day, localDay(end, zone), localDay(end + 1, zone) > day]).to.deep.equal([zone, day, day, true]);
       }
@@ -108,29 +111,3 @@ describe('expiry', () => {
     expect(expiresSoon(null, Number.MAX_SAFE_INTEGER)).to.equal(false);
   });
 });
-
-const day = 24 * 3_600_000;
-/** No zone changes its clocks twice within this time. */
-const step = 14 * day;
-
-/** Returns the days of each clock change in a zone over four years, with the day before and after. */
-function daysOfChange(zone: string): string[] {
-  const iana = IANAZone.create(zone);
-  const changeDays = new Set<string>();
-  let offset = iana.offset(Date.UTC(2026, 10, 21));
-  for (let instant = Date.UTC(2026, 10, 25); instant < Date.UTC(2030, 10, 25); instant += step) {
-    const before = offset;
-    offset = iana.offset(instant);
-    if (offset === before) continue;
-    const change = changeBetween(iana, instant - step, instant);
-    for (const days of [-1, 0, 1]) changeDays.add(localDay(change + days * day, zone));
-  }
-  return [...changeDays];
-}
-
-/** Finds the change between two instants, to the minute. */
-function changeBetween(zone: IANAZone, from: number, to: number): number {
-  if (to - from <= 60_000) return to;
-  const middle = (from + to) / 2;
-  return zone.offset(middle) === zone.offset(from) ? changeBetween(zone, middle, to) : changeBetween(zone, from, middle);
-}

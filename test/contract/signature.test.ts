@@ -60,12 +60,8 @@ describe('a signature', () => {
 describe('a signing secret', () => {
   const of = (bytes: number) => `whsec_${Buffer.alloc(bytes, 1).toString('base64')}`;
 
-  it('has 24 to 64 bytes', () => {
-    expect([23, 24, 64, 65].map((bytes) => isSigningSecret(of(bytes)))).to.deep.equal([false, true, true, false]);
-  });
-
-  it('accepts either length of base64 padding', () => {
-    expect([24, 25, 26].map((bytes) => isSigningSecret(of(bytes)))).to.deep.equal([true, true, true]);
+  it('has 24 to 64 bytes, with either length of base64 padding', () => {
+    expect([23, 24, 25, 26, 64, 65].filter((bytes) => isSigningSecret(of(bytes)))).to.deep.equal([24, 25, 26, 64]);
   });
 
   for (const [what, text] of [

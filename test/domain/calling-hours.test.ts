@@ -7,6 +7,7 @@ import { findOpening, selectRules } from '../../core/domain/protection/calling-h
 import { defaultRules, judge } from '../../core/domain/protection/judge.ts';
 import { onlyZone } from '../../core/domain/protection/numbers.ts';
 import { at } from '../support/clock.ts';
+import { findClockChanges } from '../support/clock-changes.ts';
 import { daily, rule } from '../support/hours-rules.ts';
 import { runs } from '../support/runs.ts';
 
@@ -177,29 +178,9 @@ describe('calling hours', () => {
 
     it('open correctly around every clock change', () => {
       for (const zone of zones) {
-        for (const change of findChanges(zone))
+        for (const change of findClockChanges(zone, start, at('2031-01-01T00:00:00Z')))
           for (const hours of [-26, -3, -0.5, -1 / 60, 0]) check(zone, instant(change + hours * hour));
       }
     });
-
-    /** Returns the days on which a zone's clocks change, by the runtime's own calendar. */
-    function findChanges(zone: string): number[] {
-      const offset = new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' });
-      const offsetAt = (time: number) => offset.format(time).replace(/^.*GMT/, '');
-      const changes: number[] = [];
-      const search = (from: number, to: number) => {
-        if (offsetAt(from) === offsetAt(to)) return;
-        if (to - from <= hour / 4) changes.push(to);
-        else
-          for (const [a, b] of [
-            [from, (from + to) / 2],
-            [(from + to) / 2, to],
-          ] as const)
-            search(a, b);
-      };
-      const month = 28 * 24 * hour;
-      for (let from: number = start; from < start + 65 * month; from += month) search(from, from + month);
-      return changes;
-    }
   });
 });

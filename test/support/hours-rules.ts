@@ -1,6 +1,6 @@
 import { type HoursRule, type Weekday, weekdays } from '#contract/protection/calling-hours.ts';
 
-export const workdays = weekdays.slice(0, 5);
+const workdays = weekdays.slice(0, 5);
 
 export function rule(prefix: string, from: string, to: string, days: readonly Weekday[] = workdays): HoursRule {
   return { prefix, days: [...days], from, to };

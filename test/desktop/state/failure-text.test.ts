@@ -32,12 +32,9 @@ describe("a failure's text", () => {
 describe("a field's error", () => {
   const failure = refused({ errors: [{ path: 'expiration.date', message: 'Give a date.' }] });
 
-  it('is the error for the field or a part of it', () => {
+  it('is the error for the field or a part of it, but not for a field whose name merely starts the same', () => {
     expect(fieldError(failure, 'expiration')).to.equal('Give a date.');
     expect(fieldError(failure, 'expiration.date')).to.equal('Give a date.');
-  });
-
-  it("isn't the error for a field whose name merely starts the same", () => {
     expect(fieldError(failure, 'exp')).to.equal(null);
   });
 });
@@ -45,11 +42,8 @@ describe("a field's error", () => {
 describe("a form's error", () => {
   const failure = refused({ errors: [{ path: 'name', message: 'Give a name.' }] });
 
-  it("is empty if one of the form's fields shows the failure", () => {
+  it("is shown only if none of the form's fields shows the failure", () => {
     expect(generalError(failure, ['name'])).to.equal(null);
-  });
-
-  it("is shown if the failure is about a field that isn't in the form", () => {
     expect(generalError(failure, ['email'])).to.equal('Check the fields.');
   });
 

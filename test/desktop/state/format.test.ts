@@ -58,19 +58,13 @@ describe('a relative time', () => {
   });
 });
 
-describe('an exact time', () => {
-  const instant = DateTime.fromISO('2027-01-31T22:59:59Z', { zone: 'Europe/Berlin' });
-
-  it('has seconds and a zone', () => {
+describe('formatting', () => {
+  it('shows an exact time with seconds and a zone, and the day in the given zone', () => {
+    const instant = DateTime.fromISO('2027-01-31T22:59:59Z', { zone: 'Europe/Berlin' });
     expect(formatInstant(instant)).to.equal('31 Jan 2027, 23:59:59 Europe/Berlin');
-  });
-
-  it('shows the day in the given zone', () => {
     expect(formatDay(instant.setZone('Pacific/Auckland'))).to.equal('1 Feb 2027');
   });
-});
 
-describe('formatting a time', () => {
   it('shows a date with hours and minutes', () => {
     expect(formatMinute(DateTime.fromISO('2026-09-03T09:05:59Z', { zone: 'utc' }))).to.equal('3 Sep 2026, 09:05');
   });
@@ -89,23 +83,17 @@ describe('formatting a time', () => {
       '1 min ago',
     ]);
   });
-});
 
-describe('a CSV file', () => {
-  it('starts with a byte order mark for Excel, and its head', () => {
+  it('starts a CSV file with a byte order mark for Excel, and its head', () => {
     expect(toCsv(['x', 'y'], [['1', '2']])).to.equal('\ufeff"x","y"\r\n"1","2"\r\n');
   });
-});
 
-describe('a count', () => {
-  it('has a singular noun only if the count is one', () => {
+  it('uses a singular noun only if the count is one', () => {
     expect([0, 1, 2].map((count) => counted(count, 'key'))).to.deep.equal(['0 keys', '1 key', '2 keys']);
     expect(counted(2, 'match', 'matches')).to.equal('2 matches');
   });
-});
 
-describe('a text that a message repeats', () => {
-  it('is cut after 40 characters', () => {
+  it('cuts a text that a message repeats after 40 characters', () => {
     expect(shorten('x'.repeat(40))).to.equal('x'.repeat(40));
     expect(shorten('📞'.repeat(41))).to.equal(`${'📞'.repeat(39)}…`);
   });

@@ -71,20 +71,32 @@ describe('the key filters', () => {
   });
 });
 
-describe('the banner about keys that expire soon', () => {
-  it('shows the key that expires next first', () => {
+describe('the list of keys', () => {
+  it('shows the key that expires next first in its banner', () => {
     const later = key({ name: 'later', expiresAt: '2026-12-10T00:00:00.000Z' });
     const sooner = key({ name: 'sooner', expiresAt: '2026-11-25T00:00:00.000Z' });
     expect(names(keysExpiringSoon([later, key(), sooner], now))).to.deep.equal(['sooner', 'later']);
   });
-});
 
-describe('a key name', () => {
-  it("counts as taken if another key's name differs only in case, accents or surrounding spaces", () => {
+  it("takes a name to be taken if another key's name differs only in case, accents or surrounding spaces", () => {
     const keys = [key({ name: 'Zahnärzte' })];
     expect(isNameTaken(keys, ' zahnarzte ')).to.equal(true);
     expect(isNameTaken(keys, 'Zahnarzt')).to.equal(false);
     expect(isNameTaken(keys, ' ')).to.equal(false);
+  });
+
+  it('shows a key as expired if the core says so, whatever the local clock says', () => {
+    const isExpired = (expired: boolean) => hasExpired(key({ expiresAt: '2026-11-22T00:00:00.000Z', expired }), now);
+    expect([isExpired(true), isExpired(false)]).to.deep.equal([true, false]);
+  });
+
+  it('labels keys with their names, and with the end of the ID only if several have the same name', () => {
+    const keys = [key({ id: 'k1', name: 'CRM' }), key({ id: 'k3', name: 'Website' })];
+    expect([...labelKeys([{ id: 'k4', name: 'CRM' }, { id: 'k3', name: 'Website' }, ...keys])]).to.deep.equal([
+      ['k4', 'CRM …k4'],
+      ['k3', 'Website'],
+      ['k1', 'CRM …k1'],
+    ]);
   });
 });
 
@@ -108,13 +120,6 @@ describe('a key in an exported file', () => {
   });
 });
 
-describe('a listed key', () => {
-  it('is expired if the core says so, whatever the local clock says', () => {
-    const isExpired = (expired: boolean) => hasExpired(key({ expiresAt: '2026-11-22T00:00:00.000Z', expired }), now);
-    expect([isExpired(true), isExpired(false)]).to.deep.equal([true, false]);
-  });
-});
-
 describe('a page of a list', () => {
   for (const [what, rows, asked, page] of [
     ['counts rows from one', 25, 1, { index: 1, count: 3, first: 11, last: 20 }],
@@ -129,15 +134,4 @@ describe('a page of a list', () => {
       expect(paginate(all, asked, 10)).to.deep.equal({ ...page, items });
     });
   }
-});
-
-describe('the labels of keys', () => {
-  it('are their names, with the end of the ID only if several keys have the same name', () => {
-    const keys = [key({ id: 'k1', name: 'CRM' }), key({ id: 'k3', name: 'Website' })];
-    expect([...labelKeys([{ id: 'k4', name: 'CRM' }, { id: 'k3', name: 'Website' }, ...keys])]).to.deep.equal([
-      ['k4', 'CRM …k4'],
-      ['k3', 'Website'],
-      ['k1', 'CRM …k1'],
-    ]);
-  });
 });
