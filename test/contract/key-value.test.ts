@@ -8,10 +8,6 @@ describe('a key value', () => {
   // Computed independently with Python's zlib.crc32.
   const withoutChecksum = 'svc_sk_live_0000000000000000000000000000000000000000000';
 
-  it('consists of the prefix, 43 base62 characters and a checksum of 6', () => {
-    expect(makeKeyValue(randomBytes)).to.match(/^svc_sk_live_[0-9A-Za-z]{49}$/);
-  });
-
   it('ends with the CRC-32 of everything before it, in base62', () => {
     expect(isKeyValue(`${withoutChecksum}4e4SeA`)).to.equal(true);
     expect(checksum(withoutChecksum)).to.equal('4e4SeA');
@@ -19,7 +15,7 @@ describe('a key value', () => {
 
   it('is generated without the random bytes that would make some characters more likely than others', () => {
     const zeros = makeKeyValue((size) => new Uint8Array(size));
-    expect(zeros.slice(0, -6)).to.equal(withoutChecksum);
+    expect(zeros).to.equal(`${withoutChecksum}4e4SeA`);
     let calls = 0;
     const skipping = makeKeyValue((size) => new Uint8Array(size).fill(++calls === 1 ? 248 : 61));
     expect(skipping.slice(12, -6)).to.equal('z'.repeat(43));

@@ -128,12 +128,7 @@ describe('a file of numbers', () => {
   });
 
   it('is refused in words about the file if it isn’t a list', async () => {
-    for (const [content, message] of [
-      ['PK\u0003\u0004', /spreadsheet file/],
-      ['Phone,Name\n', /contains no phone numbers/],
-      ['Phone,Name\n+49301234567,"Ada\n', /line 2: there's a misplaced quotation mark/],
-    ] as const)
-      expect((await read(content)).problem).to.match(message);
+    expect((await read('PK\u0003\u0004')).problem).to.match(/spreadsheet file/);
   });
 });
 

@@ -1,6 +1,13 @@
 import { expect } from 'chai';
-import { findFailure, requestFunctions, type Send } from '../../../desktop/core-requests.ts';
+import { z } from 'zod';
+import { sessionRoutes } from '#contract/console/session.ts';
+import type { ProblemCode } from '#contract/problems.ts';
+import { findFailure, requestFunctions, type Send, signInAt, withTenancyHeader } from '../../../desktop/core-requests.ts';
+import type { Failure } from '../../../desktop/ipc.ts';
 
+const refused = (code: ProblemCode, retryAfterSeconds: number | null = null): Failure => ({
+  ...{ kind: 'refused', code, detail: 'Not now.', errors: [], retryAfterSeconds },
+});
 const ignore = () => undefined;
 const functions = (send: Send) =>
   requestFunctions({ send, guard: { begin: ignore, show: ignore, end: async () => undefined }, sha256: async (text) => text });
@@ -67,5 +74,51 @@ describe("a core's problem", () => {
     const read = (body: object) => findFailure({ status: 500, header, text: JSON.stringify(body) });
     expect(read(problem)).to.have.nested.property('failure.detail', 'Something went wrong.');
     expect(read({ ...problem, instance: 'abc-1' })).to.have.nested.property('failure.detail', 'Something went wrong. (abc-1)');
+  });
+});
+
+describe('signing in', () => {
+  const busy = (retryAfterSeconds: number | null) => refused('too-many-requests', retryAfterSeconds);
+
+  /** Tries to sign in while the core gives these responses in order. @returns the number of attempts, and the result of the last one */
+  async function attempts(...answers: Failure[]) {
+    let count = 0;
+    const send = async () => ({ ok: false as const, failure: answers[count++] ?? { kind: 'session-ended' as const } });
+    const result = await signInAt(send, { server: '', email: 'ada@example.com', password: 'p', keepSignedIn: null });
+    return { count, failure: result.ok ? null : result.failure };
+  }
+
+  it('is retried if too many other users are signing in', async () => {
+    const { count, failure } = await attempts(busy(0.01), busy(0.01));
+    expect([count, failure?.kind === 'refused' && failure.code]).to.deep.equal([3, 'invalid']);
+  });
+
+  it("isn't retried if the wait would be long or is unknown", async () => {
+    expect(await attempts(busy(900))).to.deep.equal({ count: 1, failure: busy(900) });
+    expect(await attempts(busy(null))).to.deep.equal({ count: 1, failure: busy(null) });
+    expect((await attempts({ kind: 'unreachable', detail: '' })).count).to.equal(1);
+  });
+});
+
+describe('a refused request about the session, in a tenancy', () => {
+  /** @returns the headers of each request that was sent */
+  async function listSent(code: ProblemCode): Promise<object[]> {
+    const sent: object[] = [];
+    const { send, setTenancy } = withTenancyHeader(async (_request, headers) => {
+      sent.push(headers);
+      return { ok: false, failure: refused(code) };
+    });
+    setTenancy({ kind: 'account', id: 'blue' });
+    const { method, path } = sessionRoutes.showSession;
+    await send({ method, path, schema: z.unknown() });
+    return sent;
+  }
+
+  it('is repeated without the tenancy if the user has no access to it', async () => {
+    expect(await listSent('forbidden')).to.deep.equal([{ 'Callkey-Tenancy': 'account/blue' }, {}]);
+  });
+
+  it("isn't repeated after a failure that says nothing about the tenancy", async () => {
+    expect(await listSent('unavailable')).to.deep.equal([{ 'Callkey-Tenancy': 'account/blue' }]);
   });
 });
