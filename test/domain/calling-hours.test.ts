@@ -179,7 +179,7 @@ describe('calling hours', () => {
     it('open correctly around every clock change', () => {
       for (const zone of zones) {
         for (const change of findClockChanges(zone, start, at('2031-01-01T00:00:00Z')))
-          for (const hours of [-26, -3, -0.5, -1 / 60, 0]) check(zone, instant(change + hours * hour));
+          for (const hours of [-26, -0.5, -1 / 60, 0]) check(zone, instant(change + hours * hour));
       }
     });
   });
