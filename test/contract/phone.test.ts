@@ -52,13 +52,6 @@ describe('a phone number', () => {
     expect(asked).to.have.members(['7', '47', '54', '212', '290', '358', '599']);
   });
 
-  it('is accepted for the example number of every country', () => {
-    for (const [country, example] of Object.entries(examples)) {
-      const text = `+${metadata.countries[country as keyof typeof metadata.countries]?.[0]}${example}`;
-      expect(isPhoneNumber(text), text).to.equal(true);
-    }
-  });
-
   for (const text of [
     '',
     '+',
