@@ -1,11 +1,10 @@
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type DatabaseLocation, parseDatabaseUrl } from '../../core/storage/engine/database.ts';
-import { migrate } from '../../core/storage/migrate.ts';
+import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { openDatabase } from '../../core/storage/storage.ts';
 import { adminOn, runScript } from '../support/commands.ts';
-import { emptyDatabase, freshDirectory, onEachDatabase, toUnreleased } from '../support/databases.ts';
+import { emptyDatabase, freshDirectory, onEachDatabase, unreleasedDatabase } from '../support/databases.ts';
 
 describe('DATABASE_URL', () => {
   it('is refused if it starts with sqlite:// and two slashes, and the error says what to write instead', async () => {
@@ -39,30 +38,16 @@ describe('DATABASE_URL', () => {
 describe('the schema', () => {
   onEachDatabase((kind) => {
     let url: string;
-    let location: DatabaseLocation;
     beforeEach(async () => {
       url = await emptyDatabase(kind);
-      location = parseDatabaseUrl(url);
     });
-    async function withDatabase(work: (database: ReturnType<typeof openDatabase>) => Promise<unknown>): Promise<void> {
-      const database = openDatabase(location, 'make');
-      await work(database).finally(() => database.close());
+    async function withDatabase<Result>(work: (database: ReturnType<typeof openDatabase>) => Promise<Result>): Promise<Result> {
+      const database = openDatabase(parseDatabaseUrl(url), 'refuse');
+      return work(database).finally(() => database.close());
     }
-    const migrateToEarlier = () =>
-      withDatabase(async (database) => {
-        await migrate(database);
-        await toUnreleased(database);
-      });
-    const applied = async () => {
-      let names: string[] = [];
-      await withDatabase(async ({ read }) => {
-        names = await read('schema_migrations').pluck('name');
-      });
-      return names;
-    };
 
     it('is updated by migrate, which lists the migrations that it applied, or says that there was nothing to do', async () => {
-      await migrateToEarlier();
+      url = await unreleasedDatabase(kind);
       const { admin, json } = adminOn(url);
       const first = await admin(['migrate']);
       expect([first.code, first.stdout]).to.deep.equal([0, 'Applied 001-schema.\n']);
@@ -71,7 +56,7 @@ describe('the schema', () => {
     });
 
     it("isn't changed by other commands if it's out of date, and they say which command to run", async () => {
-      await migrateToEarlier();
+      url = await unreleasedDatabase(kind);
       const file = join(freshDirectory(), 'import.json');
       writeFileSync(file, '{"partners":[{"externalId":"p","name":"P"}]}');
       for (const args of [
@@ -85,7 +70,7 @@ describe('the schema', () => {
         expect([code, stderr.split('\n').length], args.join(' ')).to.deep.equal([4, 2]);
         expect(stderr).to.contain('schema is out of date').and.to.contain('npm run admin -- migrate');
       }
-      expect(await applied()).to.include('001-core');
+      expect(await withDatabase(({ read }) => read('schema_migrations').where({ name: '001-core' }))).to.have.length(1);
       expect((await adminOn(url).admin(['check'])).stdout).to.match(/^FAIL {3}schema: missing 001-schema: .+ migrate/m);
     });
 

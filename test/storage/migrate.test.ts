@@ -3,7 +3,7 @@ import { instant } from '../../core/domain/instant.ts';
 import { type OpenedDatabase, parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { isMigrated, migrate } from '../../core/storage/migrate.ts';
 import { openDatabase } from '../../core/storage/storage.ts';
-import { type DatabaseKind, emptyDatabase, freshDatabase, onEachDatabase, toUnreleased } from '../support/databases.ts';
+import { emptyDatabase, freshDatabase, onEachDatabase, toUnreleased, unreleasedDatabase } from '../support/databases.ts';
 import { openDirect } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
@@ -21,7 +21,7 @@ describe("a database's schema", () => {
 
     for (const [what, prepare] of [
       ['created', async () => emptyDatabase(kind)],
-      ['migrated', createUnreleased],
+      ['migrated', unreleasedDatabase],
     ] as const) {
       it(`is ${what} once, even by many processes at the same time`, async () => {
         const url = await prepare(kind);
@@ -107,14 +107,6 @@ describe("a database's schema", () => {
     });
   });
 });
-
-/** @returns the DATABASE_URL of a database of the last commit before the first release */
-async function createUnreleased(kind: DatabaseKind): Promise<string> {
-  const url = await freshDatabase(kind);
-  await using direct = await openDirect(url);
-  await toUnreleased(direct.storage.database);
-  return url;
-}
 
 /** Returns each column, index, trigger and check, in no particular order. */
 async function describeSchema({ kind, query }: OpenedDatabase): Promise<string[]> {

@@ -6,7 +6,7 @@ import sqlite3 from 'sqlite3';
 import { systemClock } from '../../core/server/start/system.ts';
 import { shardSchema } from '../../core/storage/engine/call-lanes.ts';
 import { type Lane, type Mode, parseDatabaseUrl, withoutComments } from '../../core/storage/engine/database.ts';
-import { openStorage, unobserved } from '../../core/storage/storage.ts';
+import { openDatabase, openStorage, unobserved } from '../../core/storage/storage.ts';
 import { databasesOn, type PostgresServer, startOn, startPostgres } from '../../scripts/support/postgres.ts';
 import { killAll } from '../../scripts/support/server-process.ts';
 import { afterEachFile, atTheEnd } from './clean-up.ts';
@@ -210,6 +210,14 @@ export function onToolDatabases(tests: (on: ToolDatabases) => void): void {
         emptyDatabase: () => server?.createDatabase() ?? emptyDatabase(kind),
       });
     });
+}
+
+/** @returns the DATABASE_URL of a database of the last commit before the first release */
+export async function unreleasedDatabase(kind: DatabaseKind): Promise<string> {
+  const url = await freshDatabase(kind);
+  const database = openDatabase(parseDatabaseUrl(url), 'refuse');
+  await toUnreleased(database).finally(() => database.close());
+  return url;
 }
 
 /** Gives a complete database the schema of the commit ebd8e993, the last one from before the first release. */
