@@ -7,6 +7,7 @@ import { sharedIntegrator, singleCalls } from '../../support/integrator.ts';
 import { faultyProxy } from '../../support/proxies.ts';
 import { skip } from '../../support/suites.ts';
 import { somePhone } from '../../support/tenants.ts';
+import { until } from '../../support/until.ts';
 
 describe('callkey call place, when a request fails,', () => {
   const its = sharedIntegrator();
@@ -87,7 +88,11 @@ describe('callkey call place, when a request fails,', () => {
       const args = ['call', 'place', its.tenants.campaign.id, '--phone', somePhone()];
       its.network.faults.push({ status: 503, headers: { 'Retry-After': '50' } });
       const killed = spawn(...inNamespace('"$0" "$@" & wait', [...args, '--verbose']), options);
-      await new Promise<void>((resolve) => killed.stderr.on('data', (text) => String(text).includes('< 503') && resolve()));
+      let shown = '';
+      killed.stderr.on('data', (text) => {
+        shown += text;
+      });
+      await until(() => shown.includes('< 503'));
       killed.kill('SIGKILL');
       await once(killed, 'close');
       const { stderr } = await promisify(execFile)(...inNamespace('sleep 60 & "$0" "$@"', args), options);
