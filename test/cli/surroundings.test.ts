@@ -5,7 +5,6 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { cliMain, ndjson } from '../support/cli.ts';
 import { mountDisk } from '../support/commands.ts';
-import { freshDirectory } from '../support/databases.ts';
 import { sharedIntegrator } from '../support/integrator.ts';
 import { somePhone } from '../support/tenants.ts';
 
@@ -132,9 +131,7 @@ describe('callkey in its environment', () => {
     });
 
     it("doesn't send a line if only a part of its entry fits into the journal (needs root to mount a disk)", async function () {
-      const state = join(freshDirectory(), 'state');
-      mkdirSync(state);
-      mountDisk(this, 'size=64k', state);
+      const state = mountDisk(this, 'size=64k');
       try {
         const path = join(its.home.directory, 'calls.csv');
         writeFileSync(path, `phone\n${somePhone()}\n`);

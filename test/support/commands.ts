@@ -89,7 +89,8 @@ atTheEnd(async () => {
 const toPath = (script: string) => fileURLToPath(new URL(`../../${script}`, import.meta.url));
 
 /** Mounts a disk in memory, or skips the test without root. @param options such as `size=3m` @returns its folder, which the test unmounts */
-export function mountDisk(test: Mocha.Context, options: string, directory = freshDirectory()): string {
+export function mountDisk(test: Mocha.Context, options: string): string {
+  const directory = freshDirectory();
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'callkey-test', directory], { stdio: 'ignore' });
   } catch {

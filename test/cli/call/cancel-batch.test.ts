@@ -1,10 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { ndjson } from '../../support/cli.ts';
 import { mountDisk } from '../../support/commands.ts';
-import { freshDirectory } from '../../support/databases.ts';
 import { callFiles, sharedIntegrator } from '../../support/integrator.ts';
 import { until } from '../../support/until.ts';
 
@@ -145,9 +144,7 @@ describe('callkey call cancel, for many calls', () => {
   });
 
   it("cancels every call even if its journal can't be written, and says so (needs root to mount a disk)", async function () {
-    const state = join(freshDirectory(), 'state');
-    mkdirSync(state);
-    mountDisk(this, 'size=96k', state);
+    const state = mountDisk(this, 'size=96k');
     try {
       const numbers = phones(60);
       expect((await place(savePhones(numbers), '--state', state)).code).to.equal(0);
