@@ -168,8 +168,8 @@ describe("an API key's calls per day", () => {
     });
 
     it("don't affect other keys", async () => {
-      const { place } = await limitedKey(1);
       const free = await limitedKey(null);
+      const { place } = await limitedKey(1);
       const answers = await Promise.all(Array.from({ length: 30 }, (_, n) => (n % 2 === 0 ? place() : free.place())));
       expect({ placed: countAnswers(answers, 202), refused: countAnswers(answers, 429) }).to.deep.equal({ placed: 16, refused: 14 });
     });
