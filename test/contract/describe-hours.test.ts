@@ -12,12 +12,6 @@ describe('calling hours in words', () => {
     expect(formatHours(rules, 6)).to.deep.equal(['Closed']);
   });
 
-  it('join windows that overlap or follow each other', () => {
-    expect(formatHours([rule('', '09:00', '12:00'), rule('', '12:00', '15:00'), rule('', '14:00', '24:00')], 0)).to.deep.equal([
-      '09:00–24:00',
-    ]);
-  });
-
   it('list the rules without a prefix first, and group prefixes that have the same hours', () => {
     const weeks = toWeeks([
       rule('+1305', '08:00', '20:00'),
@@ -50,6 +44,7 @@ describe('calling hours in words', () => {
     ],
     [[{ prefix: '', days: ['mon', 'wed'], closed: true }], 'All numbers: never'],
     [[], 'All numbers: at any time'],
+    [[rule('', '09:00', '12:00'), rule('', '12:00', '15:00'), rule('', '14:00', '24:00')], 'All numbers: Monday to Friday 09:00–24:00'],
     [[rule('', 'xx', '10:00'), rule('', '', '10:00'), rule('', '14:00', '10:00')], 'All numbers: never'],
     [[rule('', '14:00', '10:00'), rule('', '15:00', '18:00')], 'All numbers: Monday to Friday 15:00–18:00'],
   ] as [HoursRule[], string][]) {
