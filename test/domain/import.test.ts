@@ -1,7 +1,66 @@
 import { expect } from 'chai';
-import { ImportInterrupted, importFileSchema } from '../../core/domain/directory/import.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { type ImportFile, ImportInterrupted, importAll, importFileSchema } from '../../core/domain/directory/import.ts';
+import type { ImportedEntity, ImportKind, ImportStore } from '../../core/domain/ports.ts';
 import { Problem } from '../../core/domain/problem.ts';
-import { accounts, ada, all, campaigns, counts, createImports, partners, pat, readProblem, stan, tia } from '../support/ports.ts';
+import { fakePorts, readProblem } from '../support/ports.ts';
+
+type Step = { kind: ImportKind } & Parameters<ImportStore['write']>[1];
+
+/** Creates a fake store in memory for what an import reads and writes. The write with this number, counted from one, fails. */
+function createImports(failingStep = 0, failure = new Error('The disk is full.')) {
+  const entities: Record<ImportKind, Map<string, ImportedEntity>> = {
+    partners: new Map(),
+    accounts: new Map(),
+    campaigns: new Map(),
+    users: new Map(),
+  };
+  const steps: Step[] = [];
+  const strangers = new Map<string, string | null>();
+  const asked: string[][] = [];
+  const imports: ImportStore = {
+    find: async (kind, externalIds) => {
+      asked.push([...externalIds]);
+      return new Map([...entities[kind]].filter(([externalId]) => externalIds.includes(externalId)));
+    },
+    findEmails: async (emails) => {
+      const owners = [...entities.users.values()].map(({ email, externalId }): [string, string | null] => [email ?? '', externalId]);
+      return new Map([...owners, ...strangers].filter(([email]) => emails.includes(email)));
+    },
+    write: async (kind, step) => {
+      if (steps.length + 1 === failingStep) throw failure;
+      steps.push({ kind, ...step });
+      for (const { entity } of [...step.added, ...step.changed]) entities[kind].set(entity.externalId, entity);
+      return new Map();
+    },
+  };
+  let pauses = 0;
+  const run = (file: Partial<ImportFile>, pause: () => Promise<void> = async () => undefined) =>
+    importAll(
+      fakePorts(),
+      imports,
+      () => {
+        pauses++;
+        return pause();
+      },
+      operator.actor,
+      importFileSchema.parse(file),
+    );
+  return { run, steps, strangers, asked, entities, pauses: () => pauses };
+}
+
+const partners = [
+  { externalId: 'p1', name: 'One' },
+  { externalId: 'p2', name: 'Two' },
+];
+const accounts = [{ externalId: 'a1', name: 'A', partner: 'p1' }];
+const campaigns = [{ externalId: 'c1', name: 'C', account: 'a1' }];
+const ada = { externalId: 'u1', email: 'ada@example.com', name: 'Ada', userType: 'account' as const, account: 'a1' };
+const pat = { externalId: 'u2', email: 'pat@example.com', name: 'Pat', userType: 'partner' as const, partner: 'p1' };
+const tia = { externalId: 'u3', email: 'tia@example.com', name: 'Tia', userType: 'partner' as const, partner: 'p1', account: 'a1' };
+const stan = { externalId: 'u4', email: 'stan@example.com', name: 'Stan', userType: 'staff' as const };
+const all = { partners, accounts, campaigns, users: [ada, pat, tia, stan] };
+const counts = (added: number, changed: number, unchanged: number) => ({ added, changed, unchanged });
 
 const staff = (count: number) => Array.from({ length: count }, (_, n) => ({ ...stan, externalId: `s${n}`, email: `s${n}@example.com` }));
 
