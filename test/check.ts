@@ -67,7 +67,7 @@ const doesMoreAsRoot = /getuid|mountDisk|only root|(?:needs|requires) root|unsha
 const titlesOfTheRest = 'on PostgreSQL|root|needs unshare|keychain';
 
 // Use memory if there's enough: the tests create hundreds of databases, each of which takes 10 MB.
-process.env['TMPDIR'] = memoryFolder(10e9) ?? tmpdir();
+process.env['TMPDIR'] = memoryFolder(4e9) ?? tmpdir();
 
 /** How long each file has taken on this machine, in seconds, so that the slowest files can start first. */
 const secondsFile = join('node_modules', '.cache', 'callkey-test-seconds.json');

@@ -105,7 +105,10 @@ export type CoreHarness = {
 export async function openCore({ kind = 'sqlite', ...options }: { kind?: DatabaseKind } & CoreOptions = {}): Promise<CoreHarness> {
   const { database, tenants } = await databaseWithTenants(kind);
   const core = await startCoreHere(database, options);
-  const direct = await openDirect(database, options.clock);
+  const direct = await openDirect(database, options.clock).catch(async (error: unknown) => {
+    await core.close();
+    throw error;
+  });
   return {
     database,
     core,
