@@ -44,7 +44,7 @@ const leftOut: readonly { what: string; folder: string; mentions?: RegExp }[] = 
   { what: 'proxies', folder: 'test/process/proxies' },
   {
     what: 'cores that stop, start wrongly, or lose their database or provider',
-    folder: 'test/process/(?:do-not-call-races|draining|inside-calling-hours|killed-import|outages|provider-tls|start-errors|tls-checks)',
+    folder: 'test/process/(?:do-not-call-races|draining|killed-import|outages|provider-tls|start-errors|tls-checks)',
   },
   {
     what: 'commands that are killed, lack a disk or folder, or complete words in three shells',
