@@ -126,6 +126,7 @@ describeBrowser('the console in a browser', () => {
       await browser.row('Practice software').waitFor();
       await other.bringToFront();
       await other.getByRole('button', { name: 'Refresh' }).click();
+      await settle(other);
       expect(await other.getByRole('row', { name: 'Practice software' }).count()).to.equal(0);
       await row.getByRole('button', { name: /Revoke/ }).click();
       await other.getByRole('alertdialog').getByRole('button', { name: 'Revoke', exact: true }).click();

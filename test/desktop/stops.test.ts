@@ -3,7 +3,7 @@ import { operator } from '../../core/domain/audit/audit.ts';
 import { resumeDialing, stopDialing } from '../../core/domain/calls/stops.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { showPace } from '../../core/domain/protection/rules.ts';
-import { describeBrowser, openPage } from '../support/browser.ts';
+import { describeBrowser, openPage, settle } from '../support/browser.ts';
 import { finders } from '../support/console-harness.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { openForEach } from '../support/suites.ts';
@@ -143,6 +143,7 @@ describeBrowser('the console, for stopping dialing', () => {
     await link('Calls').click();
     await harness.page.reload();
     await button('Stop dialing…').waitFor();
+    await settle(harness.page);
     expect(await banner().count()).to.equal(0);
   });
 
