@@ -6,7 +6,10 @@ export type Validated<Data> = { ok: true; data: Data } | { ok: false; errors: Fi
 export function validate<Schema extends z.ZodType>(schema: Schema, input: unknown): Validated<z.output<Schema>> {
   // Without reportInput, an issue has no input, and every value of the wrong type would look like a missing field.
   const parsed = schema.safeParse(input, { reportInput: true, error: describeIssue });
-  return parsed.success ? { ok: true, data: parsed.data } : { ok: false, errors: parsed.error.issues.flatMap(toFieldErrors) };
+  if (parsed.success) return { ok: true, data: parsed.data };
+  const byPath = Map.groupBy(parsed.error.issues.flatMap(toFieldErrors), ({ path }) => path);
+  // A value of the wrong type or format often breaks other rules for its field, too, whose errors would only distract.
+  return { ok: false, errors: [...byPath.values()].flatMap(([first]) => first ?? []) };
 }
 
 const kinds: Readonly<Record<string, string>> = {

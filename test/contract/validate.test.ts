@@ -2,6 +2,7 @@ import { mock } from 'node:test';
 import { expect } from 'chai';
 import { z } from 'zod';
 import { placeCallSchema, validatePlaceCall } from '#contract/calls/calls.ts';
+import { daySchema } from '#contract/console/common.ts';
 import { expirationSchema } from '#contract/expiry.ts';
 import { problemCode, problemType } from '#contract/problems.ts';
 import { pathTo, type Route } from '#contract/route.ts';
@@ -34,6 +35,11 @@ describe('validating input', () => {
 
   it('names an invalid field by its path', () => {
     expect(messagesOf(schema, { contact: { phone: '1' } })).to.deep.equal(['contact.phone: Too short.']);
+  });
+
+  it('names a field once, even if its value breaks several rules', () => {
+    const input = z.object({ day: daySchema, tags: z.array(z.string()).max(2) });
+    expect(messagesOf(input, { day: 'today', tags: 'many' })).to.deep.equal([`day: ${day}`, 'tags: Must be an array.']);
   });
 
   it('distinguishes a missing field from a field with the wrong type', () => {
