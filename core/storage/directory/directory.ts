@@ -252,7 +252,7 @@ const idLength = 36;
 
 /**
  * Deletes a campaign on PostgreSQL. Calls have no foreign key, and a statement that's placing one may still see the campaign. So the campaign
- * first gets another ID, which hides it, and is deleted once no such statement is running. If it has a call by then, or anything fails, it
+ * is first hidden, by giving it another ID, and deleted once no such statement is running. If it has a call by then, or anything fails, it
  * gets its own ID back. If this process ends in between, `restoreCampaigns` gives it back in the next one.
  */
 async function deleteWithoutCalls(lane: Lane, id: string, event: AuditEvent): Promise<Belonging[] | null> {

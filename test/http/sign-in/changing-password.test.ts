@@ -63,7 +63,7 @@ describe('changing the password', () => {
         const { user, cookie } = await begin('third@example.com');
         const id = toDigest(cookie.split(/[=;]/)[1] ?? '');
         const data = await at.direct.ports.stores.sessions.find(id);
-        if (!data) throw new Error('There is no such session.');
+        if (!data) throw new Error("The session doesn't exist.");
         // As if a request had read its session before the password is reset.
         const { password: reset } = await resetPassword(at.direct.ports, operator, user, null);
         const changing = changePassword(at.direct.ports, { who: user, address: '192.0.2.1' }, data, { newPassword });

@@ -20,7 +20,7 @@ describe('the sign-in throttle', () => {
       await its.direct.storage.database.write('sessions').delete();
     });
 
-    /** Starts another core on the same its.database. */
+    /** Starts another core on the same database. */
     const startAnother = (options: CoreOptions = {}) => startCoreHere(its.database, { clock, environment, ...options });
     const counters = () => its.direct.storage.database.write('sign_in_attempts');
     /** An address that the other guesses don't come from. */
