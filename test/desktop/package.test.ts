@@ -34,8 +34,7 @@ describeDesktop('the packaged console', () => {
   const packed = join(folder, 'linux-unpacked');
   const program = join(packed, 'callkey-console');
 
-  before(async function (this: Mocha.Context) {
-    this.timeout(60_000);
+  before(async () => {
     const builder = join(root, 'node_modules/electron-builder/cli.js');
     const settings = [`-c.directories.output=${folder}`, `-c.electronDist=${electronFolder}`, `-c.electronVersion=${electronVersion()}`];
     const args = ['--config', 'desktop/electron-builder.yml', '--publish', 'never', '--linux', 'dir', ...settings];
