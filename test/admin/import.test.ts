@@ -27,23 +27,6 @@ const all = {
 };
 
 describeAdmin('admin import', ({ admin, json, kind, database }) => {
-  it('adds each entry once, updates changed entries, and leaves the rest unchanged', async () => {
-    const first = await json('import', file(all));
-    expect(first.users).to.deep.equal({ added: 3, changed: 0, unchanged: 0 });
-    expect(first.passwords.map(({ email }: { email: string }) => email)).to.deep.equal([
-      'ada@example.com',
-      'pat@example.com',
-      'stan@example.com',
-    ]);
-    const second = await json('import', file(all));
-    expect([second.partners, second.accounts, second.campaigns, second.users].map(({ unchanged }) => unchanged)).to.deep.equal([
-      1, 1, 1, 3,
-    ]);
-    expect(second.passwords).to.deep.equal([]);
-    const third = await json('import', file({ partners: [{ externalId: 'p1', name: 'Renamed' }] }));
-    expect(third.partners).to.deep.equal({ added: 0, changed: 1, unchanged: 0 });
-  });
-
   it('ends the sessions and the link of a user who gets another email address, and says so', async () => {
     await json('import', file(all));
     const [, user] = (await json('user', 'list')).users;

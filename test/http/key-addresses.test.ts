@@ -81,25 +81,18 @@ describe("an API key's addresses", () => {
       for (const withPort of ['203.0.113.7:80', '[::ffff:203.0.113.7]:4711']) expect(await statusFrom(withPort)).to.equal(202);
     });
 
-    it('refuse a client with the same response as for an unknown key, byte for byte', async () => {
-      await limit({ addresses: ['192.0.2.0/24'] });
-      const raw = (keyValue: string) =>
-        overSocket(
-          harness.core.url,
-          `POST /api/v1/campaigns/${harness.tenants.campaign.id}/contacts/on-demand HTTP/1.1\r\nHost: x\r\nX-API-Key: ${keyValue}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`,
-        );
-      expect(await raw(key.keyValue)).to.equal(await raw(unknownKey));
-    });
-
-    it("refuse a client before its body is read, as if the key didn't exist, even if the key was recently accepted", async () => {
+    it('refuse a client before its body is read, byte for byte as for an unknown key, even if the key was recently accepted', async () => {
       await limit({ addresses: ['203.0.113.7'] });
       expect(await statusFrom('203.0.113.7')).to.equal(202);
       // Announces a body, but never sends it.
-      const answer = await overSocket(
-        behindProxy.url,
-        `POST /api/v1/campaigns/${harness.tenants.campaign.id}/contacts/on-demand HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key.keyValue}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n`,
-      );
+      const answerTo = (keyValue: string) =>
+        overSocket(
+          behindProxy.url,
+          `POST /api/v1/campaigns/${harness.tenants.campaign.id}/contacts/on-demand HTTP/1.1\r\nHost: x\r\nX-API-Key: ${keyValue}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n`,
+        );
+      const answer = await answerTo(key.keyValue);
       expect(answer).to.match(/^HTTP\/1\.1 401 /);
+      expect(answer).to.equal(await answerTo(unknownKey));
     });
 
     it("don't count a refused request as a use of the key, but show it in the key's details and to its owner", async () => {
