@@ -25,7 +25,7 @@ import { type Listener, listen } from './connections/listener.ts';
 import { watchCertificate } from './connections/tls.ts';
 import { createFirstUser, type FirstUser, startHousekeeping } from './housekeeping.ts';
 import { createMetrics } from './metrics.ts';
-import { openIdentityProvider } from './openid-connect.ts';
+import { type IdentityProviderLimits, openIdentityProvider } from './openid-connect.ts';
 import { recordRefusals } from './recorded-refusals.ts';
 import { createSecretBox } from './sealed-secrets.ts';
 import { type Config, suggestAdmin, type Tls } from './start/config.ts';
@@ -73,7 +73,14 @@ type Signals = EventEmitter<{
 export async function startCore(
   config: Config,
   loadSessionSecrets: () => readonly string[],
-  outside: { log: Logger; clock: Clock; randomness: Randomness; passwords: Passwords; signal?: AbortSignal },
+  outside: {
+    log: Logger;
+    clock: Clock;
+    randomness: Randomness;
+    passwords: Passwords;
+    signal?: AbortSignal;
+    identityProvider?: IdentityProviderLimits;
+  },
 ): Promise<Core> {
   const { log, clock, randomness, passwords } = outside;
   const signals: Signals = new EventEmitter();
@@ -107,7 +114,7 @@ export async function startCore(
       stores: storage.stores,
       throttle: storage.throttle,
       passwords,
-      identityProvider: config.oidc && openIdentityProvider(config.oidc, { clock, log }),
+      identityProvider: config.oidc && openIdentityProvider(config.oidc, { clock, log, limits: outside.identityProvider }),
       passwordSignIn: config.passwordSignIn,
       serverName: URL.parse(config.publicUrl)?.hostname ?? '',
       maxActiveKeys: config.maxActiveKeys,

@@ -7,10 +7,6 @@ import type { OidcConfig } from './start/config.ts';
 type Client = typeof OpenidClient;
 type Metadata = OpenidClient.ServerMetadata;
 
-/** In seconds. How long one request to the identity provider may take. */
-const timeout = 5;
-/** In ms. How long the identity provider's discovery document is used before it's requested again. */
-const metadataLife = 600_000;
 /** In seconds. How far the identity provider's clock may be off. Kerberos allows the same difference. */
 const clockTolerance = 300;
 
@@ -20,11 +16,25 @@ const logged = { max: 20, interval: 10_000 };
 /** The identity provider's error responses that are caused by the user. */
 const cancelledByUser: readonly unknown[] = ['access_denied', 'login_required', 'consent_required', 'interaction_required'];
 
+/** Other limits than the usual ones, in ms, so that tests needn't wait. */
+export type IdentityProviderLimits = {
+  /** How long one request to the identity provider may take. */
+  request?: number;
+  /** How long the identity provider's discovery document is used before it's requested again. */
+  metadataLife?: number;
+};
+
 /**
  * The company's identity provider, implemented with `openid-client`. Its discovery document is requested only when someone signs in, and
  * again if there was no response, so that one that's down doesn't keep a core from starting.
  */
-export function openIdentityProvider(config: OidcConfig, { clock, log }: { clock: Clock; log: Logger }): IdentityProvider {
+export function openIdentityProvider(
+  config: OidcConfig,
+  { clock, log, limits = {} }: { clock: Clock; log: Logger; limits?: IdentityProviderLimits | undefined },
+): IdentityProvider {
+  const { request: requestLimit = 5_000, metadataLife = 600_000 } = limits;
+  /** In seconds, for openid-client. */
+  const timeout = requestLimit / 1_000;
   const { issuer, clientId, clientSecret, name, publicUrl } = config;
   const redirectUri = `${publicUrl}/console/oidc/callback`;
   let known: { metadata: Metadata; until: number } | null = null;

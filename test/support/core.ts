@@ -13,6 +13,7 @@ import type { Clock, Passwords, Randomness } from '../../core/domain/ports.ts';
 import { type CutReason, connectionLimits } from '../../core/server/connections/connections.ts';
 import { type Listener, listen } from '../../core/server/connections/listener.ts';
 import { type Core, startCore } from '../../core/server/core.ts';
+import type { IdentityProviderLimits } from '../../core/server/openid-connect.ts';
 import { readConfig, readTls } from '../../core/server/start/config.ts';
 import { createLog } from '../../core/server/start/log.ts';
 import { systemClock, systemRandomness } from '../../core/server/start/system.ts';
@@ -41,6 +42,7 @@ export type CoreOptions = {
   environment?: Record<string, string>;
   passwords?: Passwords;
   randomness?: Randomness;
+  identityProvider?: IdentityProviderLimits;
 };
 
 /** @returns a stream for a log, and the lines that were written to it */
@@ -64,6 +66,7 @@ export async function startCoreHere(
     passwords = cheapPasswords(),
     // The test's IDs contain the machine's time. With a test's own clock, the core must not conclude from an ID when it was created.
     randomness = clock === systemClock ? { ...systemRandomness, id: testRandomness.id } : testRandomness,
+    identityProvider = {},
   }: CoreOptions = {},
 ): Promise<RunningCore> {
   const config = readConfig({ ...toEnvironment(databaseUrl), ...environment });
@@ -73,6 +76,7 @@ export async function startCoreHere(
     clock,
     randomness,
     passwords,
+    identityProvider,
   });
   return { ...core, log };
 }

@@ -250,9 +250,9 @@ async function openCallback(browser: TestBrowser, callback: string): Promise<{ r
 export const ada: Person = { subject: 'ada-at-the-provider', email: 'ada@example.com', isVerified: true };
 
 /** Opens a core with a provider before the tests of a suite. Each test begins without links and sessions. */
-export function providerSuite(kind: DatabaseKind = 'sqlite') {
+export function providerSuite(kind: DatabaseKind = 'sqlite', options: CoreOptions = {}) {
   const clock = fakeClock(new Date().toISOString());
-  const harness = openOnce(() => openWithProvider({ kind, clock }));
+  const harness = openOnce(() => openWithProvider({ kind, clock, ...options }));
   beforeEach(() => {
     clock.set(new Date().toISOString());
     Object.assign(harness.provider, { person: ada, forgery: {}, intercept: () => false });
