@@ -19,6 +19,8 @@ export type PostgresServer = {
   pid: number | null;
   /** Copies the template, or creates an empty database. @returns its address */
   createDatabase(template?: string): Promise<string>;
+  /** @param urls their addresses. A database may already be gone, or still have connections. */
+  dropDatabases(urls: readonly string[]): Promise<void>;
   stop(): Promise<void>;
 };
 
@@ -135,6 +137,12 @@ export function databasesOn(url: string, pid: number | null, stop: () => Promise
       await client.query(`CREATE DATABASE ${name}${template === undefined ? '' : ` TEMPLATE ${template} STRATEGY FILE_COPY`}`);
       await client.end();
       return Object.assign(new URL(url), { pathname: `/${name}` }).href;
+    },
+    async dropDatabases(urls: readonly string[]) {
+      const client = new pg.Client(url);
+      await client.connect();
+      for (const each of urls) await client.query(`DROP DATABASE IF EXISTS ${new URL(each).pathname.slice(1)} WITH (FORCE)`);
+      await client.end();
     },
     stop,
   };

@@ -1,6 +1,6 @@
 import { copyFileSync, existsSync, globSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Knex } from 'knex';
 import sqlite3 from 'sqlite3';
 import { systemClock } from '../../core/server/start/system.ts';
@@ -24,6 +24,8 @@ const templates = new Set<Map<DatabaseKind, unknown>>();
 /** The value of TEST_TEMPLATES: the templates that `npm test` has created for all files, by name and kind. */
 const givenTemplates: Record<string, { database: string; content: never }> = JSON.parse(process.env['TEST_TEMPLATES'] ?? '{}');
 const directories: string[] = [];
+/** The addresses of the databases that the tests of a file have created, other than templates. */
+const created = new Set<string>();
 
 /**
  * Creates databases with the same content by copying one of each kind, which is faster than filling them.
@@ -42,6 +44,7 @@ export function databases<Content>(
     const shared = givenTemplates[`${name} ${kind}`];
     if (shared && (await isShared(kind))) return shared;
     const database = await migratedDatabase(kind);
+    created.delete(database);
     return { database, content: await fill(database) };
   };
   const getTemplate = (kind: DatabaseKind) => {
@@ -80,7 +83,7 @@ async function migrate(database: string): Promise<void> {
 
 async function copy(database: string): Promise<string> {
   const location = parseDatabaseUrl(database);
-  if (location.kind === 'postgres') return (await postgresServer()).createDatabase(new URL(location.url).pathname.slice(1));
+  if (location.kind === 'postgres') return createOnServer(new URL(location.url).pathname.slice(1));
   const file = newSqliteFile();
   copyFileSync(location.filename, file);
   return `sqlite:${file}`;
@@ -95,10 +98,20 @@ export async function freshDatabase(kind: DatabaseKind): Promise<string> {
 
 /** @returns the DATABASE_URL of a database without a schema; for SQLite, without a file */
 export async function emptyDatabase(kind: DatabaseKind): Promise<string> {
-  return kind === 'sqlite' ? `sqlite:${newSqliteFile()}` : (await postgresServer()).createDatabase();
+  return kind === 'sqlite' ? `sqlite:${newSqliteFile()}` : createOnServer();
 }
 
-const newSqliteFile = () => join(freshDirectory(), 'callkey.db');
+async function createOnServer(template?: string): Promise<string> {
+  const database = await (await postgresServer()).createDatabase(template);
+  created.add(database);
+  return database;
+}
+
+function newSqliteFile(): string {
+  const file = join(freshDirectory(), 'callkey.db');
+  created.add(`sqlite:${file}`);
+  return file;
+}
 
 /** Returns the server in TEST_POSTGRES_URL, such as the one that `npm test` starts for all files, or starts one for this process. */
 export async function sharedPostgres(): Promise<PostgresServer> {
@@ -145,11 +158,17 @@ atTheEnd(removeDirectories);
 
 async function endProcesses(): Promise<void> {
   killAll();
+  const databases = [...created].map(parseDatabaseUrl);
+  created.clear();
+  for (const each of databases) if (each.kind === 'sqlite') rmSync(dirname(each.filename), { recursive: true, force: true });
   // A server that didn't start has already reported the error, and doesn't need to be stopped.
   const server = await postgres?.catch(() => undefined);
-  await server?.stop();
   // The next file uses the shared server again.
-  if (server?.url === process.env['TEST_POSTGRES_URL']) return;
+  if (server?.url === process.env['TEST_POSTGRES_URL']) {
+    await server?.dropDatabases(databases.flatMap((each) => (each.kind === 'postgres' ? [each.url] : [])));
+    return;
+  }
+  await server?.stop();
   postgres = undefined;
   forget('postgres');
 }
