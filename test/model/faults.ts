@@ -34,12 +34,23 @@ export class Switch {
   /** The work that the core does every minute or hour. */
   readonly sweeps: { work: () => void; every: number }[] = [];
   cut: Cut | undefined;
-  /** How many statements are running. */
+  /** How many statements are running, and connections being opened. */
   #running = 0;
 
   /** Whether the core has nothing to do. */
   get isIdle(): boolean {
     return this.#running === 0 && polls.values().some(({ by }) => by === this);
+  }
+
+  /** Counts work of the core until it has ended. */
+  async during<Result>(work: () => Promise<Result>): Promise<Result> {
+    this.#running++;
+    try {
+      return await work();
+    } finally {
+      this.#running--;
+      noteChange();
+    }
   }
 
   /** Sends a statement, if it isn't cut off. Rollbacks never are, because the database does them by itself. */
@@ -51,14 +62,10 @@ export class Switch {
     if (cut && !cut.once) fail();
     if (cut) this.cut = undefined;
     if (typeof cut?.once === 'function') cut.once();
-    this.#running++;
-    try {
+    return this.during(async () => {
       const result = await send();
       return cut?.once === 'lose' ? fail() : result;
-    } finally {
-      this.#running--;
-      noteChange();
-    }
+    });
   }
 }
 
@@ -87,9 +94,9 @@ function guardCallback(target: object, name: string, by: Switch): void {
 
 const { acquireRawConnection: openSqlite } = SqliteClient.prototype;
 SqliteClient.prototype.acquireRawConnection = async function () {
-  const connection = await openSqlite.call(this);
   const by = switches.getStore();
-  if (!by) return connection;
+  if (!by) return openSqlite.call(this);
+  const connection = await by.during(() => openSqlite.call(this));
   for (const name of ['all', 'run', 'exec']) guardCallback(connection, name, by);
   const prepare = connection.prepare.bind(connection);
   const prepareGuarded = (sql: string, done: () => void) => {
@@ -104,8 +111,8 @@ SqliteClient.prototype.acquireRawConnection = async function () {
 const { acquireRawConnection: openPostgres } = PostgresClient.prototype;
 PostgresClient.prototype.acquireRawConnection = async function () {
   const by = switches.getStore();
-  const connection = await openPostgres.call(this);
-  if (!by) return connection;
+  if (!by) return openPostgres.call(this);
+  const connection = await by.during(() => openPostgres.call(this));
   const query: (...args: unknown[]) => Promise<unknown> = connection.query.bind(connection);
   const guarded = (given: object, ...more: unknown[]) =>
     by.run('text' in given ? String(given.text) : String(given), () => query(given, ...more));

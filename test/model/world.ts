@@ -81,6 +81,10 @@ type NewUser = Pick<User, 'id' | 'email' | 'type' | 'home'>;
 /** In ms. */
 const restsFor = 200;
 
+/** What the walk changes, for the other files of its process. */
+const answerTime = timeouts.answer;
+const settlesEvery = settling.every;
+
 /** Two real cores on one database, with the walk's clock, and a provider. */
 export class World {
   readonly cores: Core[] = [];
@@ -179,6 +183,9 @@ export class World {
       await this.#direct.close();
     } finally {
       Object.assign(globalThis, realTimers);
+      timeouts.answer = answerTime;
+      settling.every = settlesEvery;
+      departures.mayBeLate = false;
     }
   }
 
