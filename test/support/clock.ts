@@ -37,9 +37,8 @@ let lastId = '';
 
 /** Returns IDs in ascending order, even within a millisecond, so that a list's order doesn't depend on the speed of the machine. */
 function nextId(): string {
-  let id: string;
-  do id = randomUUIDv7();
-  while (id <= lastId);
-  lastId = id;
-  return id;
+  const id = randomUUIDv7();
+  // If the clock hasn't moved on, or was set back, only the digits after the time and the version count on.
+  lastId = id > lastId ? id : `${lastId.slice(0, 24)}${(Number.parseInt(lastId.slice(24), 16) + 1).toString(16).padStart(12, '0')}`;
+  return lastId;
 }
