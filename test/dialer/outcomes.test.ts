@@ -83,7 +83,8 @@ describe('the dialer', () => {
 
       it('simulates the same outcome for the same number, and marks it as simulated', async () => {
         await start({ DIALER: 'simulated' });
-        const contactId = textAt(await place(), 'contactId');
+        // This call would end after 50 seconds.
+        const contactId = textAt(await place({ contact: { phone: '+493023125300' } }), 'contactId');
         const dialing = await untilState(contactId, 'dialing');
         expect(dialing['provider']).to.equal('simulated');
         const { calls } = callsSchema.parse(

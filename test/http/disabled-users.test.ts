@@ -116,6 +116,8 @@ describe('a disabled user', () => {
         const [{ url }] = cores;
         const [ada, pat] = [await signIn(url, 'ada@example.com'), await signIn(url, 'pat@example.com')];
         const list = (cookie: string) => ask('GET', `${url}/console/campaigns`, { cookie });
+        // Opens the connections, so that the first list needn't wait for the lock longer than PostgreSQL lets it.
+        await Promise.all([list(ada), list(pat)]);
         const answers = await direct.storage.database.write.transaction(async (trx) => {
           await trx.raw('LOCK TABLE campaigns IN ACCESS EXCLUSIVE MODE');
           const first = list(ada);

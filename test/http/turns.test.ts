@@ -1,4 +1,5 @@
 import { mock } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Turn } from '../../core/domain/fair-queue.ts';
 import { ConsoleTurns, waitForNetworkTurn, waitForParseTurn } from '../../core/http/middleware/turns.ts';
@@ -71,16 +72,22 @@ describe('turns to read a console list', () => {
     expect(log).to.deep.equal(['late begins', 'late 1', 'late ends']);
   });
 
-  it('are no longer given to a search that has waited too long for its next turn', async () => {
-    const { run, log } = stage({ search: 20 });
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const search = run('a', 'search', pieces(3, log, 'search'), true);
-    const slow = run('b', 'slow', () => promise);
-    await search;
-    expect(log).to.deep.equal(['search begins', 'search 1', 'slow begins', 'search ends']);
-    resolve();
-    await slow;
-    await run('a', 'next');
+  describe('while time passes only in the test', () => {
+    useStillClock();
+
+    it('are no longer given to a search that has waited too long for its next turn', async () => {
+      const { run, log } = stage({ search: 20 });
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const search = run('a', 'search', pieces(3, log, 'search'), true);
+      const slow = run('b', 'slow', () => promise);
+      await setImmediate();
+      mock.timers.tick(20);
+      await search;
+      expect(log).to.deep.equal(['search begins', 'search 1', 'slow begins', 'search ends']);
+      resolve();
+      await slow;
+      await run('a', 'next');
+    });
   });
 
   it('are refused to requests that have waited too long, and to requests beyond the limit', async () => {

@@ -58,7 +58,7 @@ describe("a database's connection lanes", () => {
       const { list } = reportingOutages({ list: { slow: () => lists.query(slow) } });
       if (kind === 'postgres') {
         expect(await lists.query('SHOW statement_timeout')).to.deep.equal([{ statement_timeout: '3s' }]);
-        await lists.read.raw('SET statement_timeout = 20');
+        await lists.read.raw('SET statement_timeout = 500');
         expect(await readProblem(list.slow())).to.match(/^invalid at search: This took too long/);
         await lists.read.raw('SET statement_timeout = 3000');
       } else {

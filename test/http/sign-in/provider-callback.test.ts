@@ -220,7 +220,9 @@ describe('signing in with the provider', () => {
     for (const minutes of [5, -5]) {
       it(`while the provider's clock is ${Math.abs(minutes)} minutes ${minutes > 0 ? 'behind' : 'ahead'}`, async () => {
         at.clock.advance({ minutes, seconds: minutes > 0 ? -5 : 5 });
-        at.harness.provider.forgery = { claims: (claims) => ({ ...claims, nbf: claims['iat'] }) };
+        // The provider's tokens follow the machine's clock, which doesn't stand still.
+        const ahead = minutes > 0 ? 0 : at.clock.now() / 1_000 + 295;
+        at.harness.provider.forgery = { claims: (claims) => ({ ...claims, nbf: ahead || claims['iat'] }) };
         expect(await signInWithProvider(at.harness)).to.equal('done');
       });
     }
