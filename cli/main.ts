@@ -6,6 +6,7 @@ import { expandHelp } from '#contract/text/shell.ts';
 import { restoreTlsChecks, tlsChecksWarning } from '#contract/tls-checks.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { CallkeyError, errorCode, usageError } from './client/errors.ts';
+import { systemTiming } from './client/timing.ts';
 import { keyOnCommandLineError } from './commands/key.ts';
 import type { Context } from './connection/context.ts';
 import type { GlobalOptions } from './connection/settings.ts';
@@ -40,6 +41,7 @@ async function openContext(): Promise<Context> {
     output: createdOutput,
     streams: process,
     version,
+    timing: systemTiming,
   });
 }
 

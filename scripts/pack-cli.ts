@@ -61,7 +61,7 @@ function writeTypes(): void {
   mkdirSync(join(out, 'types'));
   try {
     run(join(root, 'node_modules', '.bin', 'tsc'), ['-p', join('cli', 'client'), '--outDir', declared]);
-    for (const name of ['index', 'callkey-client', 'errors', 'types']) {
+    for (const name of ['index', 'callkey-client', 'errors', 'timing', 'types']) {
       const text = readFileSync(join(declared, 'cli', 'client', `${name}.d.ts`), 'utf8');
       writeFileSync(join(out, 'types', `${name}.d.ts`), text.replace(/from '(.*)\.ts'/g, "from '$1.js'"));
     }

@@ -4,11 +4,12 @@ import { filePolicy, formatSpan } from '../client/retries.ts';
 import type { Connection, Context } from '../connection/context.ts';
 import { diskReason } from '../state/durable-file.ts';
 import { Interrupted, interruptOnSignals } from '../terminal/interrupt.ts';
+import type { TextStream } from '../terminal/output.ts';
 import type { Pace } from './pool.ts';
 
 /** Many calls to place or to cancel over one connection. Placing, resuming and cancelling stop, report and fail in the same way. */
 export type Batch = Connection &
-  Pick<Context, 'folders' | 'output' | 'streams'> & {
+  Pick<Context, 'folders' | 'output' | 'streams' | 'timing'> & {
     pace: Pace;
     /** Aborts when nothing more may be sent. */
     stop: AbortController;
@@ -18,10 +19,10 @@ export type Batch = Connection &
 /** Connects, and closes the connection when the work has ended. @throws CallkeyError */
 export async function withBatch(context: Context, pace: Pace, work: (batch: Batch) => Promise<void>): Promise<void> {
   const stop = new AbortController();
-  const { folders, output, streams } = context;
+  const { folders, output, streams, timing } = context;
   const retry = { ...filePolicy, until: stop.signal, onRetry: (reason: string) => batch.progress.waiting(reason) };
   const connection = await context.connect({ retry, connections: pace.concurrency });
-  const batch: Batch = { ...connection, folders, output, streams, pace, stop, progress: hidden };
+  const batch: Batch = { ...connection, folders, output, streams, timing, pace, stop, progress: hidden };
   try {
     await work(batch);
   } finally {
@@ -137,7 +138,7 @@ const barWidth = 24;
 
 const hidden: Progress = { step: () => undefined, waiting: () => undefined, clear: () => undefined };
 
-function createProgress(stream: NodeJS.WriteStream, total: number, alreadyDone: number): Progress {
+function createProgress(stream: TextStream, total: number, alreadyDone: number): Progress {
   if (!stream.isTTY) return hidden;
   const startedAt = performance.now();
   let done = alreadyDone;
@@ -168,7 +169,7 @@ function createProgress(stream: NodeJS.WriteStream, total: number, alreadyDone: 
 }
 
 /** Shows the number of lines read so far. `clear` makes room for other output. */
-export function createCounter(stream: NodeJS.WriteStream, label: string) {
+export function createCounter(stream: TextStream, label: string) {
   if (!stream.isTTY) return { line: () => undefined, clear: () => undefined };
   let lines = 0;
   let paintedAt = performance.now();

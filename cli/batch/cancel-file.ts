@@ -1,4 +1,3 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { isRequestId } from '#contract/calls/calls.ts';
 import { counted, formatCount } from '#contract/text/count.ts';
 import { isIdentifier } from '#contract/text/text.ts';
@@ -66,7 +65,7 @@ export async function cancelRun(context: Context, run: Run, pace: Pace): Promise
         report(cancelling, earlier);
       }
       for (const [index, delay] of delays.entries()) {
-        await wait(delay, undefined, { signal }).catch(() => undefined);
+        await batch.timing.wait(delay, signal);
         const isLast = run.completedAt !== null || index === delays.length - 1;
         const missing = await cancelTargets(cancelling, runTargets(run, done), { journal, done, isLast });
         // The second attempt finds the calls that a command that is still placing this run has sent in the meantime.
@@ -149,7 +148,7 @@ type Pass = { journal?: Journal<CancelledLine>; done: LineSet; isLast: boolean }
 async function cancelTargets(cancelling: Cancelling, targets: AsyncIterable<Target>, pass: Pass): Promise<number> {
   const { batch, campaignId } = cancelling;
   let missing = 0;
-  await runPool(targets, batch.pace, batch.stop, async ({ line, call, isConfirmed }) => {
+  await runPool(targets, batch, async ({ line, call, isConfirmed }) => {
     try {
       const { requestId, contactId, cancelledAt } = await batch.client.cancel(campaignId, call);
       settle(cancelling, pass, { line, status: 'cancelled', requestId, contactId, cancelledAt });

@@ -129,7 +129,7 @@ async function placeOthers(placing: Placing): Promise<void> {
   const watch = watchCancellation(run, batch.stop);
   try {
     const lines = goodLines(file, checked.bad, run.placed);
-    await runPool(lines, batch.pace, batch.stop, (line) => placeLine(placing, journal, watch, line)).catch((error: unknown) => {
+    await runPool(lines, batch, (line) => placeLine(placing, journal, watch, line)).catch((error: unknown) => {
       if (!watch.look()) throw error;
     });
     if (watch.look()) {

@@ -1,8 +1,10 @@
 // Hand-written because p-map rejects at the first error and loses the responses of requests in flight. It can't limit the rate, either.
-import { setTimeout as wait } from 'node:timers/promises';
+import type { Timing } from '../client/timing.ts';
 
 /** `rate` is in calls per second. */
 export type Pace = { concurrency: number; rate: number | undefined };
+
+type Schedule = { pace: Pace; stop: AbortController; timing: Timing };
 
 /**
  * Runs `work` for each item, several at a time, until all are done, one of them or `items` fails, or `stop` aborts. Work in flight still
@@ -12,12 +14,11 @@ export type Pace = { concurrency: number; rate: number | undefined };
  */
 export async function runPool<Item>(
   items: AsyncIterable<Item>,
-  { concurrency, rate }: Pace,
-  stop: AbortController,
+  { pace: { concurrency, rate }, stop, timing }: Schedule,
   work: (item: Item) => Promise<void>,
 ): Promise<void> {
   const remaining = items[Symbol.asyncIterator]();
-  const waitForSlot = rate === undefined ? async () => undefined : rateLimiter(rate, stop.signal);
+  const waitForSlot = rate === undefined ? async () => undefined : rateLimiter(rate, stop.signal, timing);
   const errors: unknown[] = [];
   const worker = async () => {
     while (!stop.signal.aborted) {
@@ -41,12 +42,12 @@ export async function runPool<Item>(
 }
 
 /** @returns a function that resolves when the next call may start */
-function rateLimiter(rate: number, signal: AbortSignal): () => Promise<void> {
-  let next = performance.now();
+function rateLimiter(rate: number, signal: AbortSignal, timing: Timing): () => Promise<void> {
+  let next = timing.elapsed();
   return async () => {
-    const now = performance.now();
+    const now = timing.elapsed();
     const start = Math.max(now, next);
     next = start + 1000 / rate;
-    if (start > now) await wait(start - now, undefined, { signal }).catch(() => undefined);
+    if (start > now) await timing.wait(start - now, signal);
   };
 }

@@ -26,6 +26,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { type Answer, errorDetails, problemError } from './answer.ts';
 import { CallkeyError, usageError } from './errors.ts';
 import { withRetries } from './retries.ts';
+import { systemTiming, type Timing } from './timing.ts';
 import type { Call, CallReference, CancelledCall, ClientOptions, PlacedCall, RequestOptions } from './types.ts';
 
 const defaultUserAgent = `callkey-client/${packageJson.version} node/${process.versions.node}`;
@@ -43,13 +44,15 @@ export class CallkeyClient {
   readonly #server: string;
   readonly #dispatcher: Dispatcher;
   readonly #closing = new AbortController();
+  readonly #timing: Timing;
 
-  /** @throws CallkeyError `usage` for an invalid option */
-  constructor(options: ClientOptions) {
+  /** @param timing replaced in tests @throws CallkeyError `usage` for an invalid option */
+  constructor(options: ClientOptions, timing: Timing = systemTiming) {
     checkOptions(options);
     const read = readServerAddress(options.server);
     if (!read.ok) throw usageError(read.problem);
     this.#options = options;
+    this.#timing = timing;
     this.#server = read.address;
     this.#dispatcher = createDispatcher(read.address, options.connections ?? 8, options.timeout ?? defaultTimeout);
   }
@@ -98,6 +101,7 @@ export class CallkeyClient {
       this.#server,
       { ...retry, onRetry },
       signal,
+      this.#timing,
     );
   }
 

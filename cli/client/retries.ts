@@ -1,30 +1,15 @@
 // Hand-written because undici's RetryAgent caps Retry-After at its own longest delay, and p-retry doesn't read Retry-After at all.
-import { setTimeout as wait } from 'node:timers/promises';
 import { parseRetryAfter } from '#contract/parse-retry-after.ts';
 import { problemCode } from '#contract/problems.ts';
 import { type Answer, errorDetails, readProblem } from './answer.ts';
 import { type ConnectionFailure, toConnectionFailure } from './connection-errors.ts';
 import { CallkeyError } from './errors.ts';
+import { systemTiming, type Timing } from './timing.ts';
 import type { RetryPolicy } from './types.ts';
 
 /** A user waits for a single call, so its delays add up to at most 8 s. A file must survive a core's restart, so it gets up to 56 s. */
 export const oneCallPolicy = { attempts: 6 };
 export const filePolicy = { attempts: 12 };
-
-/** Time and randomness, replaced in tests. */
-export type Timing = {
-  now(): number;
-  /** From 0 to 1. */
-  random(): number;
-  /** Resolves early when the signal aborts. */
-  wait(milliseconds: number, signal: AbortSignal | undefined): Promise<void>;
-};
-
-const systemTiming: Timing = {
-  now: Date.now,
-  random: Math.random,
-  wait: (milliseconds, signal) => wait(milliseconds, undefined, signal && { signal }).catch(() => undefined),
-};
 
 const firstDelay = 250;
 const maxDelay = 8_000;

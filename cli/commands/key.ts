@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline';
-import { Writable } from 'node:stream';
+import { type Readable, Writable } from 'node:stream';
 import type { Command } from 'commander';
 import { findKeyValues } from '#contract/key-value.ts';
 import { CallkeyError, usageError } from '../client/errors.ts';
@@ -90,7 +90,7 @@ function readKeyInput({ streams: { stdin, stderr } }: Context): Promise<string> 
   return stdin.isTTY ? promptHidden(stdin, stderr) : readPiped(stdin);
 }
 
-function promptHidden(stdin: NodeJS.ReadStream, stderr: NodeJS.WriteStream): Promise<string> {
+function promptHidden(stdin: Readable, stderr: Writable): Promise<string> {
   stderr.write('API key (input is hidden): ');
   // Readline edits the line as users expect, and its echo goes to a stream that drops it.
   const noEcho = new Writable({ write: (_chunk, _encoding, done) => done() });
@@ -112,7 +112,7 @@ function promptHidden(stdin: NodeJS.ReadStream, stderr: NodeJS.WriteStream): Pro
   });
 }
 
-async function readPiped(stdin: NodeJS.ReadStream): Promise<string> {
+async function readPiped(stdin: Readable): Promise<string> {
   let text = '';
   for await (const chunk of stdin) {
     text += String(chunk);

@@ -1,5 +1,7 @@
+import type { Readable } from 'node:stream';
 import type { CallkeyClient } from '../client/callkey-client.ts';
 import { type CallkeyError, usageError } from '../client/errors.ts';
+import type { Timing } from '../client/timing.ts';
 import type { ClientOptions } from '../client/types.ts';
 import { type Output, type Streams, toFailure } from '../terminal/output.ts';
 import { keySetCommand, readKey } from './keys.ts';
@@ -8,7 +10,12 @@ import { checkedServer, readSettings, requireServer, resolveCampaign, type Setti
 /** Runs a command with its context. The context is loaded only then, so that help doesn't wait for it. */
 export type WithContext = (work: (context: Context) => Promise<void>) => Promise<void>;
 
-type Surroundings = SettingsSource & { output: Output; streams: Streams & { stdin: NodeJS.ReadStream }; version: string };
+type Surroundings = SettingsSource & {
+  output: Output;
+  streams: Streams & { stdin: Readable & { isTTY?: boolean } };
+  version: string;
+  timing: Timing;
+};
 
 /** Whose key a command uses at which server. */
 export type Connection = { server: string; settings: Settings; client: CallkeyClient };
@@ -17,7 +24,7 @@ export type Connection = { server: string; settings: Settings; client: CallkeyCl
 export type Context = ReturnType<typeof createContext>;
 
 export function createContext(surroundings: Surroundings) {
-  const { options, environment, folders, output, streams, version } = surroundings;
+  const { options, environment, folders, output, streams, version, timing } = surroundings;
   const settings = () => readSettings(surroundings);
   /** Tells users at a terminal why the command is waiting. Doesn't write to a log, which doesn't need this. */
   const retryNotes = () => {
@@ -43,7 +50,7 @@ export function createContext(surroundings: Surroundings) {
       const stored = `for the profile ${profileName}${chosenBy ? ` (from ${chosenBy})` : ''}. To replace it, run ${keySetCommand(profileName)}.`;
       const keySource = `It's ${where}${variable === undefined ? `, ${stored}` : `. To use a stored key, unset ${variable}.`}`;
       const { CallkeyClient } = await import('../client/callkey-client.ts');
-      const client = new CallkeyClient({
+      const allOptions = {
         retry: { onRetry: retryNotes() },
         connections: 1,
         ...(options.timeout === undefined ? {} : { timeout: options.timeout * 1_000 }),
@@ -51,7 +58,8 @@ export function createContext(surroundings: Surroundings) {
         ...{ server, keyValue, keySource, trace: output.trace },
         userAgent: `callkey/${version} node/${process.versions.node} ${process.platform}`,
         onKeyEndsSoon: keyExpiryWarner(output, profileName),
-      });
+      };
+      const client = new CallkeyClient(allOptions, timing);
       return { server, settings: found, client };
     },
     /** Fails a command whose output already says what's wrong. With --json, still reports the error in the usual place. */

@@ -1,23 +1,24 @@
 import { hash, randomUUID } from 'node:crypto';
 import { rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
 import type { PlaceCall } from '#contract/calls/calls.ts';
 import { parseJson } from '#contract/text/json.ts';
 import { errorCode } from '../client/errors.ts';
+import type { Timing } from '../client/timing.ts';
 import type { Output } from '../terminal/output.ts';
 import { diskError, diskReason, listIfExists, readIfExists, stateAdvice, syncFolder, writeDurably } from './durable-file.ts';
 import type { Folders } from './folders.ts';
 
 type Remembering = { folders: Folders; output: Output };
+type Recording = Remembering & { timing: Timing };
 
 export type RecordedCall = Awaited<ReturnType<typeof recordCall>>;
 
 /** Writes to disk which call is about to be sent. A call with its own request ID doesn't need that, except for `call cancel --last`. */
-export async function recordCall(to: Remembering, server: string, campaignId: string, call: PlaceCall) {
+export async function recordCall(to: Recording, server: string, campaignId: string, call: PlaceCall) {
   const { folders, output } = to;
-  const pending = call.requestId === undefined ? await beginCall(folders, server, campaignId, call) : undefined;
+  const pending = call.requestId === undefined ? await beginCall(to, server, campaignId, call) : undefined;
   const requestId = call.requestId ?? pending?.requestId ?? '';
   if (pending?.adopted) output.note(`The last run of this command ended without a response. Retrying with its request ID, ${requestId}.`);
   // If the file can't be read, the write below replaces it, or reports that it can't be written.
@@ -64,9 +65,9 @@ const newPath = (folders: Folders, requestId: string) => join(pendingFolder(fold
 const pendingFolder = (folders: Folders) => join(folders.state, 'pending');
 
 /** Adopts the call that an earlier command left pending when it was killed, or records a new one. */
-async function beginCall(folders: Folders, server: string, campaignId: string, call: PlaceCall) {
+async function beginCall({ folders, timing }: Recording, server: string, campaignId: string, call: PlaceCall) {
   const digest = hash('sha256', JSON.stringify([server, campaignId, call]));
-  const hold = async () => (await adopt(folders, digest)) ?? (await record(folders, digest));
+  const hold = async () => (await adopt(folders, timing, digest)) ?? (await record(folders, digest));
   const { requestId, path, adopted } = await hold().catch((error: unknown) => {
     throw diskError(error, `Couldn't write to ${pendingFolder(folders)}, where the call is kept until its response arrives`, advice);
   });
@@ -84,13 +85,13 @@ async function record(folders: Folders, digest: string): Promise<Held> {
   return { requestId, path, adopted: false };
 }
 
-async function adopt(folders: Folders, digest: string): Promise<Held | undefined> {
+async function adopt(folders: Folders, timing: Timing, digest: string): Promise<Held | undefined> {
   for (const { name, requestId } of await pendingFiles(folders)) {
     const path = join(pendingFolder(folders), name);
     const entry = entrySchema.safeParse(parseJson((await readIfExists(path, advice)) ?? '')).data;
     if (!entry) continue;
     if (Date.now() - entry.at > lifetime) await rm(path, { force: true });
-    else if (entry.digest === digest && (await isSilent(path))) {
+    else if (entry.digest === digest && (await isSilent(path, timing))) {
       const claimed = newPath(folders, requestId);
       if (await claim(path, claimed)) return { requestId, path: claimed, adopted: true };
     }
@@ -99,11 +100,11 @@ async function adopt(folders: Folders, digest: string): Promise<Held | undefined
 }
 
 /** Waits to see whether a file is no longer being touched. Compares only the file's own times, because the clock may have been changed. */
-async function isSilent(path: string): Promise<boolean> {
+async function isSilent(path: string, timing: Timing): Promise<boolean> {
   const touchedAt = async () => (await stat(path, { bigint: true }).catch(() => undefined))?.mtimeNs;
   const before = await touchedAt();
   for (let waited = 0; waited < maxSilence; waited += betweenBeats) {
-    await wait(betweenBeats);
+    await timing.wait(betweenBeats);
     if ((await touchedAt()) !== before) return false;
   }
   return true;

@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream';
 import { styleText } from 'node:util';
 import { redactKeyValues } from '#contract/key-value.ts';
 import { pageUrl } from '#contract/pages.ts';
@@ -7,7 +8,9 @@ import type { CallkeyError, ErrorKind } from '../client/errors.ts';
 /** Why a command failed. With --json, it's printed as the last line of standard error. */
 export type Failure = { code: string; message: string; exitCode: number; page?: string };
 
-export type Streams = { stdout: NodeJS.WriteStream; stderr: NodeJS.WriteStream };
+/** A stream that may be a terminal. */
+export type TextStream = Writable & { isTTY?: boolean; columns?: number };
+export type Streams = { stdout: TextStream; stderr: TextStream };
 
 /** Standard output carries only results; standard error carries every message to the user. */
 export type Output = ReturnType<typeof createOutput>;

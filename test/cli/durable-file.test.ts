@@ -1,19 +1,19 @@
+import { EventEmitter, once } from 'node:events';
 import { globSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import fs from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import { dirname, join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { CallkeyError } from '../../cli/client/errors.ts';
 import { diskError, diskReason, inTurn, listIfExists, readIfExists, writeDurably } from '../../cli/state/durable-file.ts';
-import { cliMain } from '../support/cli.ts';
+import { cliMain, fakeTiming } from '../support/cli.ts';
 import { canTrace, runTraced } from '../support/commands.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { openFilesIn } from '../support/hooks.ts';
 import { sharedIntegrator } from '../support/integrator.ts';
 import { skip } from '../support/suites.ts';
-
 import { somePhone } from '../support/tenants.ts';
-import { until } from '../support/until.ts';
 
 const failure = (code: string) => Object.assign(new Error('x'), { code });
 const rejection = (doing: Promise<unknown>): Promise<unknown> =>
@@ -56,41 +56,53 @@ describe('writing a file durably', () => {
 });
 
 describe('commands that take turns', () => {
-  it("don't change a file at the same time, even if several of them want to replace the lock of a killed one", async () => {
-    const path = join(freshDirectory(), 'file');
-    writeFileSync(`${path}.lock`, '');
-    const { rm, stat } = fs;
-    const looks = new Map<string, number>();
-    const countLooks = (file: string) => looks.get(file) ?? 0;
-    const entered = Promise.withResolvers<void>();
-    let [deletions, changing, ended, most] = [0, 0, 0, 0];
-    fs.stat = ((...input: Parameters<typeof stat>) => {
-      looks.set(String(input[0]), countLooks(String(input[0])) + 1);
-      return stat(...input);
-    }) as typeof stat;
-    // The first deletion lasts until the second command wants to delete the lock, too. That one's, if any, begins once the first command has
-    // created its own lock.
+  const steps = new EventEmitter();
+  const timing = fakeTiming(async () => {
+    steps.emit('step');
+    await nextTurn();
+  });
+  /** Waits until the other command has waited so often that it has noticed everything, unless something else happens before. */
+  const otherWaits = async (orElse: () => boolean) => {
+    for (let n = 0; n < 10 && !orElse(); n++) await once(steps, 'step');
+  };
+
+  /** Makes the first deletion last until the other command wants to delete the file, too. That one begins when the file is `replaced`. */
+  function deleteSlowly(path: string, replaced: Promise<void>): () => void {
+    const { rm } = fs;
+    let deletions = 0;
     fs.rm = async (file, options) => {
-      if (file === `${path}.lock` && ++deletions === 1) await until(() => deletions > 1 || countLooks(`${path}.lock.lock`) > 0);
-      else if (file === `${path}.lock` && deletions === 2) await entered.promise;
+      if (file === path && ++deletions === 1) await otherWaits(() => deletions > 1);
+      else if (file === path) {
+        steps.emit('step');
+        await replaced;
+      }
       await rm(file, options);
     };
     syncBuiltinESMExports();
+    return () => {
+      Object.assign(fs, { rm });
+      syncBuiltinESMExports();
+    };
+  }
+
+  it("don't change a file at the same time, even if several of them want to replace the lock of a killed one", async () => {
+    const path = join(freshDirectory(), 'file');
+    writeFileSync(`${path}.lock`, '');
+    const entered = Promise.withResolvers<void>();
+    const restore = deleteSlowly(`${path}.lock`, entered.promise);
+    let [changes, changing, most] = [0, 0, 0];
     const change = async () => {
       most = Math.max(most, ++changing);
       entered.resolve();
-      const before = countLooks(`${path}.lock`);
-      // The other command either waits for this one, or has begun as well, or has ended.
-      await until(() => changing > 1 || ended > 0 || countLooks(`${path}.lock`) > before + 2);
+      if (++changes === 1) await otherWaits(() => changes > 1);
+      else steps.emit('step');
       changing--;
-      ended++;
     };
     try {
-      await Promise.all([inTurn(path, change), inTurn(path, change)]);
-      expect([most, readdirSync(dirname(path))]).to.deep.equal([1, []]);
+      await Promise.all([inTurn(path, change, '', timing), inTurn(path, change, '', timing)]);
+      expect([changes, most, readdirSync(dirname(path))]).to.deep.equal([2, 1, []]);
     } finally {
-      Object.assign(fs, { rm, stat });
-      syncBuiltinESMExports();
+      restore();
     }
   });
 });

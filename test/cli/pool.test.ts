@@ -1,8 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { runPool } from '../../cli/batch/pool.ts';
+import { fakeTiming, untilAborted } from '../support/cli.ts';
 
-const pace = (concurrency: number) => ({ concurrency, rate: undefined });
+/** How to run a pool: without waiting, unless the test gives a rate. */
+const schedule = (concurrency: number, rate?: number) => ({
+  pace: { concurrency, rate },
+  stop: new AbortController(),
+  timing: fakeTiming(),
+});
 const list = (count: number) => Array.from({ length: count }, (_, n) => n);
 async function* numbers(count: number): AsyncGenerator<number> {
   yield* list(count);
@@ -12,7 +18,7 @@ describe('a worker pool', () => {
   it('processes each item once and never exceeds its concurrency', async () => {
     const seen: number[] = [];
     let [running, most] = [0, 0];
-    await runPool(numbers(20), pace(3), new AbortController(), async (n) => {
+    await runPool(numbers(20), schedule(3), async (n) => {
       most = Math.max(most, ++running);
       await nextTurn();
       seen.push(n);
@@ -23,8 +29,8 @@ describe('a worker pool', () => {
 
   it('after the first error, finishes items in flight without starting others, and throws that error', async () => {
     const finished: number[] = [];
-    const stop = new AbortController();
-    const running = runPool(numbers(20), pace(3), stop, async (n) => {
+    const three = schedule(3);
+    const running = runPool(numbers(20), three, async (n) => {
       await nextTurn();
       if (n === 0) throw new Error('first');
       await nextTurn();
@@ -33,25 +39,28 @@ describe('a worker pool', () => {
     });
     expect(await running.catch((error: unknown) => error)).to.have.property('message', 'first');
     expect(finished).to.deep.equal([1, 2]);
-    expect(stop.signal.aborted).to.equal(true);
+    expect(three.stop.signal.aborted).to.equal(true);
   });
 
   it("doesn't start another item after it's stopped, and doesn't wait for busy slots", async () => {
     const started: number[] = [];
-    const stop = new AbortController();
-    await runPool(numbers(20), { concurrency: 4, rate: 0.001 }, stop, async (n) => {
+    const slow = schedule(4, 0.001);
+    await runPool(numbers(20), { ...slow, timing: fakeTiming(untilAborted) }, async (n) => {
       started.push(n);
-      stop.abort();
+      slow.stop.abort();
     });
     expect(started).to.deep.equal([0]);
   });
 
   it('starts items at its rate, however quickly they finish', async () => {
+    const fast = schedule(1, 20);
     const startedAt: number[] = [];
-    // On a busy machine, the first item may start late, but the others don't wait for it.
-    const begun = performance.now();
-    await runPool(numbers(3), { concurrency: 8, rate: 20 }, new AbortController(), async () => void startedAt.push(performance.now()));
-    expect((startedAt[2] ?? 0) - begun).to.be.greaterThan(95);
+    await runPool(numbers(3), fast, async () => void startedAt.push(fast.timing.elapsed()));
+    expect(startedAt).to.deep.equal([0, 50, 100]);
+    const waits: number[] = [];
+    const timing = { ...fakeTiming(), wait: async (milliseconds: number) => void waits.push(milliseconds) };
+    await runPool(numbers(3), { ...schedule(8, 20), timing }, () => Promise.resolve());
+    expect(waits).to.deep.equal([50, 100]);
   });
 
   it('if its input throws an error, finishes the items in flight and throws that error', async () => {
@@ -60,7 +69,7 @@ describe('a worker pool', () => {
       yield* [1, 2];
       throw new Error('broken');
     }
-    const running = runPool(breaking(), pace(4), new AbortController(), async (n) => {
+    const running = runPool(breaking(), schedule(4), async (n) => {
       await nextTurn();
       finished.push(n);
     });

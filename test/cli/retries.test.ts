@@ -3,8 +3,9 @@ import { errors } from 'undici';
 import { parseRetryAfter } from '#contract/parse-retry-after.ts';
 import type { Answer } from '../../cli/client/answer.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
-import { backoff, filePolicy, oneCallPolicy, type Timing, withRetries } from '../../cli/client/retries.ts';
+import { backoff, filePolicy, oneCallPolicy, withRetries } from '../../cli/client/retries.ts';
 import type { RetryPolicy } from '../../cli/client/types.ts';
+import { fakeTiming } from '../support/cli.ts';
 
 type Outcome = number | Answer | Error;
 
@@ -20,13 +21,12 @@ const answer = (status: number, retryAfter?: string): Answer => ({
 async function sendInto(outcomes: Outcome[], policy: RetryPolicy = oneCallPolicy, onWait?: () => void) {
   const pauses: number[] = [];
   let attempts = 0;
-  const timing: Timing = {
-    now: () => now,
-    random: () => 1,
-    wait: async (milliseconds) => {
+  const timing = {
+    ...fakeTiming((milliseconds) => {
       pauses.push(milliseconds);
       onWait?.();
-    },
+    }),
+    now: () => now,
   };
   const send = async () => {
     const outcome = outcomes[Math.min(attempts++, outcomes.length - 1)];
@@ -216,7 +216,7 @@ describe('retries', () => {
         const controllers = { until: new AbortController(), signal: new AbortController() };
         const signalFor = (name: typeof who) => (both || name === who ? controllers[name].signal : undefined);
         const waits: (AbortSignal | undefined)[] = [];
-        const timing: Timing = { now: () => now, random: () => 1, wait: async (_, signal) => void waits.push(signal) };
+        const timing = fakeTiming((_, signal) => void waits.push(signal));
         const until = signalFor('until');
         await withRetries(
           async () => answer(waits.length === 0 ? 503 : 202),

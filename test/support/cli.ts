@@ -2,14 +2,21 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { Readable } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { openCallFile } from '../../cli/batch/call-file.ts';
 import { type CallLine, checkLines, goodLines, type InvalidLine } from '../../cli/batch/check-file.ts';
 import { plainReading, type Reading } from '../../cli/batch/reading.ts';
 import type { RunHeader } from '../../cli/batch/run-journal.ts';
-import type { Folders } from '../../cli/state/folders.ts';
+import { CallkeyError } from '../../cli/client/errors.ts';
+import type { Timing } from '../../cli/client/timing.ts';
+import { createContext } from '../../cli/connection/context.ts';
+import type { GlobalOptions } from '../../cli/connection/settings.ts';
+import { createProgram } from '../../cli/program.ts';
+import { type Folders, xdgFolders } from '../../cli/state/folders.ts';
+import { createOutput, toFailure } from '../../cli/terminal/output.ts';
 import { bareEnvironment, type Ended, runScript } from './commands.ts';
 import { freshDirectory } from './databases.ts';
 import { skip } from './suites.ts';
@@ -24,6 +31,26 @@ export type CliProcess = {
 };
 /** `stdout`: a file instead of a pipe. `keepOpen`: the test writes to standard input itself, and ends it. */
 type CliOptions = { environment?: Record<string, string>; input?: string; main?: string; stdout?: string; keepOpen?: true };
+
+/** What happens while a command waits. */
+export type OnWait = (milliseconds: number, signal?: AbortSignal) => Promise<void> | void;
+
+/** A clock on which waiting takes no time. The random numbers make delays as long as they can be. */
+export function fakeTiming(onWait: OnWait = () => undefined): Timing {
+  let elapsed = 0;
+  return {
+    ...{ now: Date.now, elapsed: () => elapsed, random: () => 1 },
+    async wait(milliseconds, signal) {
+      elapsed += milliseconds;
+      await onWait(milliseconds, signal);
+    },
+  };
+}
+
+/** Waits until the command no longer wants to wait. */
+export async function untilAborted(_: number, signal?: AbortSignal): Promise<void> {
+  if (signal && !signal.aborted) await once(signal, 'abort');
+}
 
 /** A user's machine: a separate home folder, and the command line running there as a process. */
 export class CliHome {
@@ -47,6 +74,37 @@ export class CliHome {
 
   run(args: string[], { environment, input = '' }: Omit<CliOptions, 'main' | 'stdout' | 'keepOpen'> = {}): Promise<Ended> {
     return runScript('cli/main.ts', args, { env: this.#env(environment), input, directory: this.directory });
+  }
+
+  /**
+   * Runs the command in this process, with a clock on which waiting takes no time. Without main.ts: only for arguments that the command
+   * line accepts, and not if a signal interrupts the command.
+   */
+  async runHere(args: string[], onWait?: OnWait): Promise<Ended> {
+    const environment = this.#env();
+    const streams = { stdin: new PassThrough().end(), stdout: new PassThrough(), stderr: new PassThrough() };
+    const written = Promise.all([text(streams.stdout), text(streams.stderr)]);
+    let code = 0;
+    const program = createProgram('0.0.0', async (work) => {
+      const options = program.opts<GlobalOptions>();
+      const output = createOutput(streams, options, new AbortController().signal);
+      const folders = xdgFolders(environment, this.directory);
+      const context = { options, environment, folders, output, streams, version: '0.0.0', timing: fakeTiming(onWait) };
+      await work(createContext(context)).catch((error: unknown) => {
+        if (!(error instanceof CallkeyError)) throw error;
+        const failure = toFailure(error);
+        code = failure.exitCode;
+        output.error(failure);
+      });
+    });
+    try {
+      await program.parseAsync(args, { from: 'user' });
+    } finally {
+      streams.stdout.end();
+      streams.stderr.end();
+    }
+    const [stdout, stderr] = await written;
+    return { code, stdout, stderr };
   }
 
   /** Runs the command in a terminal of its own, as a person does. Skips the test if that isn't possible. @param typed what the person types */

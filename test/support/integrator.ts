@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { CliHome } from './cli.ts';
+import { CliHome, type OnWait } from './cli.ts';
 import type { Ended } from './commands.ts';
 import { openCore } from './core.ts';
 import { faultyProxy } from './proxies.ts';
@@ -67,8 +67,10 @@ export function callFiles(its: ReturnType<typeof sharedIntegrator>) {
     savePhones: (phones: readonly string[]) => file(['phone', ...phones, ''].join('\n')),
     place: (path: string, ...more: string[]) => its.home.run(placing(path, more)),
     started: (path: string, ...more: string[]) => its.home.start(placing(path, more)),
+    placeHere: (path: string, more: string[] = [], onWait?: OnWait) => its.home.runHere(placing(path, more), onWait),
     ...{ listRuns, newestRun },
     cancelRun: async (...more: string[]) => its.home.run(['call', 'cancel', '--run', await newestRun(), ...more]),
+    cancelRunHere: async (onWait?: OnWait) => its.home.runHere(['call', 'cancel', '--run', await newestRun()], onWait),
     /** Returns the number of calls to each of this test's phone numbers. */
     async calls(): Promise<number[]> {
       const rows: { phone: string | null }[] = await its.direct.storage.database
