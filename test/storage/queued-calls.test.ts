@@ -1,3 +1,4 @@
+import { mock } from 'node:test';
 import { expect } from 'chai';
 import { revokeApiKey } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
@@ -22,7 +23,7 @@ import {
 import { fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';
 import { onEachDatabase, readPlans } from '../support/databases.ts';
-import { insertCalls, insertKeys, openDirect, tenantsForEach } from '../support/tenants.ts';
+import { databaseWithTenants, insertCalls, insertKeys, openDirect, restoredTenants } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 const day = 86_400_000;
@@ -30,8 +31,9 @@ const day = 86_400_000;
 describe('queued calls', () => {
   onEachDatabase((kind) => {
     const clock = fakeClock();
-    const { direct, tenants } = tenantsForEach(kind, clock);
+    const { direct, tenants } = restoredTenants(kind, clock);
     beforeEach(() => clock.set('2026-11-21T09:00:00.000Z'));
+    afterEach(() => mock.reset());
 
     const addKey = (id: string) => insertKeys(direct, tenants, [id]);
     const addCalls = (key: string, count: number, more: Partial<CallRow> = {}) => {
@@ -91,7 +93,7 @@ describe('queued calls', () => {
       await addCalls('goes', 30);
       const { storage, ports } = direct;
       // The process dies after the key was revoked.
-      storage.database.lanes.console.awaitWriters = () => Promise.reject(new Error('killed'));
+      mock.method(storage.database.lanes.console, 'awaitWriters', () => Promise.reject(new Error('killed')));
       const failed = await revoke('goes').catch((error: Error) => error.message);
       await addCalls('goes-late', 1, { api_key_id: 'goes' });
       expect(failed).to.match(/^The key was revoked.*, but some queued calls couldn't be cancelled yet/);
@@ -129,12 +131,11 @@ describe('queued calls', () => {
       const owner = { accountId: tenants.account.id, timeZone: 'UTC' };
       await addNumbers(direct.ports, operator, { ...owner, phones: ['+493012345678'], reason: 'asked' });
       const { background } = direct.storage.database.lanes;
-      const { awaitWriters } = background;
-      background.awaitWriters = async () => false;
+      const writers = mock.method(background, 'awaitWriters', async () => false);
       const block = () => direct.ports.stores.doNotCall.blockDoNotCall(clock.now());
       expect(await block().catch(({ code }) => code)).to.equal('unavailable');
       await addCalls('late', 1);
-      background.awaitWriters = awaitWriters;
+      writers.mock.restore();
       expect([await block(), await states()]).to.deep.equal([1, { blocked: 1 }]);
     });
 
@@ -149,7 +150,7 @@ describe('queued calls', () => {
     it('of a revoked key are left to housekeeping if other writes take too long, and the response says so', async () => {
       await addKey('goes');
       await addCalls('goes', 1);
-      direct.storage.database.lanes.console.awaitWriters = async () => false;
+      mock.method(direct.storage.database.lanes.console, 'awaitWriters', async () => false);
       const problem: unknown = await revoke('goes').catch((error: unknown) => error);
       expect(problem).to.include({ code: 'unavailable', retryAfter: 60 });
       expect(problem).to.have.nested.property('cause.message', "A statement that writes calls didn't finish in time.");
@@ -179,23 +180,25 @@ describe('queued calls', () => {
       await addKey('goes');
       const { console, background } = direct.storage.database.lanes;
       const { awaitWriters } = background;
-      console.awaitWriters = async () => false;
+      mock.method(console, 'awaitWriters', async () => false);
       await revoke('goes').catch(() => undefined);
       await addCalls('goes', 2);
-      background.awaitWriters = async () => {
+      mock.method(background, 'awaitWriters', async () => {
         await addCalls('goes-late', 1, { api_key_id: 'goes' });
         return awaitWriters();
-      };
+      });
       expect(await direct.ports.stores.apiKeys.cancelCallsOfMarked(clock.now(), new AbortController().signal)).to.equal(3);
       expect([await states(), await unfinished()]).to.deep.equal([{ cancelled: 3 }, []]);
     });
 
     if (kind === 'sqlite') {
       it("are found in the queue's index instead of among all calls, even after an ANALYZE", async () => {
-        await addCalls('one', 50);
-        await direct.storage.database.write.raw('ANALYZE');
+        const { database, tenants } = await databaseWithTenants(kind);
+        await using before = await openDirect(database, clock);
+        await insertCalls(before, tenants, ['one', 'two', 'three']);
+        await before.storage.database.write.raw('ANALYZE');
         // Connections read the results of ANALYZE when they open.
-        await using analyzed = await openDirect(direct.database, clock);
+        await using analyzed = await openDirect(database, clock);
         const { database: db } = analyzed.storage;
         const plans = await readPlans(kind, db.read, async () => {
           await countQueued(db, ['none', 'neither']);
@@ -481,11 +484,11 @@ describe('queued calls', () => {
     it('that the previous calling hours are just holding are due, too, once they have been placed', async () => {
       const { background } = direct.storage.database.lanes;
       const { awaitWriters } = background;
-      background.awaitWriters = async () => {
+      mock.method(background, 'awaitWriters', async () => {
         const due = instant(clock.now() + day);
         await addCalls('held', 1, { due_at: due, held_until: due });
         return awaitWriters();
-      };
+      });
       await changeHours();
       expect(await makeHeldDue()).to.equal(1);
     });
