@@ -21,6 +21,7 @@ import {
 } from '#contract/console/session.ts';
 import { changeUserSchema, createUserSchema } from '#contract/console/users.ts';
 import { hoursRuleSchema, hoursRulesSchema } from '#contract/protection/calling-hours.ts';
+import { contactLimitsSchema, paceSchema, stopDialingSchema } from '#contract/protection/dialing.ts';
 import { routes } from '#contract/routes.ts';
 import { validate } from '#contract/validate.ts';
 
@@ -43,6 +44,9 @@ const windows = (count: number, toRule: (n: number) => object): Input => [
   Array.from({ length: count }, (_, n) => ({ prefix: '', from: '09:00', to: `${n + 10}:00`, ...toRule(n) })),
 ];
 const settings = (fields: object): Input => [changeCampaignSchema, { settings: fields }];
+const stop = (fields: object): Input => [stopDialingSchema, { scope: 'account', id: 'a', ...fields }];
+const pace = (fields: object): Input => [paceSchema, { perSecond: null, liveCalls: null, ...fields }];
+const contactLimits = (fields: object): Input => [contactLimitsSchema, { calls: 3, days: 1, minutesBetween: 0, ...fields }];
 const search = (text: string): Input => [tenanciesQuerySchema, { search: text }];
 
 const control = 'Must not contain control characters.';
@@ -62,6 +66,8 @@ const day = 'Must be a date in the format YYYY-MM-DD.';
 const userType = 'Must be account, partner or staff.';
 const states = 'Must be one of queued, dialing, completed, no_answer, busy, failed, unknown, cancelled, lapsed, blocked.';
 const tenancy = 'Must be {"kind":"account" or "partner","id":…}, or {"kind":null} to clear the selection.';
+const stopped = 'Must be the ID of the partner, account or campaign, or omitted for the server.';
+const required = 'This field is required.';
 const tooManyWindows = 'At most 12 windows per day are allowed for each prefix.';
 const atMost = (count: number) => `Must be at most ${count} characters.`;
 const timeZone = (likely: string) => `Must be an IANA time zone, such as ${likely}.`;
@@ -149,6 +155,41 @@ const wrong: [what: string, input: Input, path: string, message: string][] = [
   ['an unknown kind of list', [recordExportSchema, { list: 'keys', rows: 0 }], 'list', 'Must be api-keys, calls, users or activity.'],
   ['13 windows of a prefix on a weekday', windows(13, (n) => ({ days: n === 0 ? ['sun', 'mon'] : ['mon'] })), '12', tooManyWindows],
   ['13 windows of a prefix on a date', windows(13, () => ({ date: '2026-12-25' })), '12', tooManyWindows],
+  ['a stop of an account without its ID', stop({ id: undefined }), 'id', stopped],
+  ['a stop of the server with an ID', stop({ scope: 'server' }), 'id', stopped],
+  ['a stop of a planet', stop({ scope: 'planet' }), 'scope', 'Must be one of server, partner, account, campaign.'],
+  ['a reason of 201 characters', stop({ reason: 'x'.repeat(201) }), 'reason', atMost(200)],
+  ['an invisible reason', stop({ reason: '\u200b' }), 'reason', invisible('200B')],
+  ['a reason of two lines', stop({ reason: 'Two\nlines' }), 'reason', control],
+  ['a choice that is neither true nor false', stop({ cancelQueuedCalls: 'yes' }), 'cancelQueuedCalls', 'Must be true or false.'],
+  ...[1_001, '1', 0.09, Number.NaN].map((perSecond): (typeof wrong)[number] => [
+    `a pace of ${JSON.stringify(perSecond)} per second`,
+    pace({ perSecond }),
+    'perSecond',
+    'Must be a number from 0.1 to 1000, or null.',
+  ]),
+  ...[0, 1.5, '4', 100_001].map((liveCalls): (typeof wrong)[number] => [
+    `${JSON.stringify(liveCalls)} live calls`,
+    pace({ liveCalls }),
+    'liveCalls',
+    'Must be a whole number from 1 to 100000, or null.',
+  ]),
+  ['a pace without live calls', pace({ liveCalls: undefined }), 'liveCalls', required],
+  ...(
+    [
+      ['calls', [0, 101, '3'], 'Must be a whole number from 1 to 100.'],
+      ['days', [0, 31], 'Must be a whole number from 1 to 30.'],
+      ['minutesBetween', [-1, 43_201], 'Must be a whole number from 0 to 43200.'],
+    ] as const
+  ).flatMap(([field, values, message]): typeof wrong => [
+    ...values.map((value): (typeof wrong)[number] => [
+      `a contact limit with ${field} ${JSON.stringify(value)}`,
+      contactLimits({ [field]: value }),
+      field,
+      message,
+    ]),
+    [`a contact limit without ${field}`, contactLimits({ [field]: undefined }), field, required],
+  ]),
   ['a setting named __proto__', settings(proto), 'settings', "A setting can't be named __proto__."],
   ['two settings whose names differ only in spaces', settings({ a: '', 'a ': '' }), 'settings', 'Each setting must have another name.'],
   ['21 settings', settings(manyVariables(21)), 'settings', 'Must have at most 20 settings.'],

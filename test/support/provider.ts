@@ -5,21 +5,12 @@ import { buffer, text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { type Handoff, handoffSchema } from '#contract/calls/dialer.ts';
 import { sign } from '#contract/calls/signature.ts';
-import { type RunningCore, startCoreHere } from './core.ts';
+import { type CoreOptions, openCore } from './core.ts';
 import type { DatabaseKind } from './databases.ts';
 import { type Answer, ask } from './http.ts';
 import { listenHere } from './listen.ts';
-import {
-  createKey,
-  type DirectAccess,
-  databaseWithTenants,
-  onDemand,
-  openDirect,
-  placeCall,
-  signIn,
-  somePhone,
-  type Tenants,
-} from './tenants.ts';
+import { openOnce } from './suites.ts';
+import { createKey, onDemand, placeCall, restoreForEach, signIn, somePhone } from './tenants.ts';
 import { until } from './until.ts';
 
 /** The secret that the core and provider share in tests. */
@@ -56,58 +47,41 @@ export async function startReceiver(
 /** The core accepts outcomes that are signed with this secret, but signs nothing with it. */
 export const olderSecret = `whsec_${'old1'.repeat(10)}`;
 
-type Environment = Record<string, string>;
-type Receive = Parameters<typeof startReceiver>[0];
+type Receive = NonNullable<Parameters<typeof startReceiver>[0]>;
 
-/** Gives each test a database with tenants and, once it calls `start`, a provider and a core that dials through it. */
-export function dialerForEach(kind: DatabaseKind) {
-  let database: string;
-  let core: RunningCore;
-  let direct: DirectAccess;
-  let tenants: Tenants;
-  let key: string;
-  let cookie: string;
-  let receiver: Awaited<ReturnType<typeof startReceiver>>;
-
-  beforeEach(async () => {
-    ({ database, tenants } = await databaseWithTenants(kind));
-    direct = await openDirect(database);
+/**
+ * Starts a core that dials through a provider, for all tests of a suite. For each test, the database has only the tenants, Ada's session and
+ * her key, and the provider has got no hand-offs.
+ */
+export function dialerOnce(kind: DatabaseKind, { environment = {}, ...options }: CoreOptions = {}) {
+  const accept: Receive = (_, response) => response.writeHead(202).end();
+  let answer = accept;
+  const its = openOnce(async () => {
+    const receiver = await startReceiver((received, response) => answer(received, response));
+    const webhook = { DIALER: 'webhook', DIALER_URL: receiver.url, DIALER_SECRETS: `${signingSecret},${olderSecret}` };
+    const harness = await openCore({ kind, environment: { ...webhook, ...environment }, ...options });
+    const cookie = await signIn(harness.core.url, 'ada@example.com');
+    const { keyValue: key } = await createKey(harness.core.url, cookie);
+    const close = () => harness.close().finally(receiver.close);
+    return { ...harness, receiver, cookie, key, close };
   });
-  afterEach(async () => {
-    await core.close();
-    await receiver.close();
-    await direct.close();
+  restoreForEach(() => its.direct);
+  beforeEach(() => {
+    its.receiver.received.length = 0;
+    answer = accept;
   });
 
   const call = async (contactId: string): Promise<Record<string, unknown>> =>
-    (await direct.storage.database.read('calls').where({ contact_id: contactId }).first()) ?? {};
-  return {
-    get core() {
-      return core;
-    },
-    get direct() {
-      return direct;
-    },
-    get tenants() {
-      return tenants;
-    },
-    get cookie() {
-      return cookie;
-    },
-    get receiver() {
-      return receiver;
-    },
-    /** Starts the provider and the core, and creates a key. */
-    async start(environment: Environment = {}, answer?: Receive): Promise<void> {
-      receiver = await startReceiver(answer);
-      const webhook = { DIALER: 'webhook', DIALER_URL: receiver.url, DIALER_SECRETS: `${signingSecret},${olderSecret}` };
-      core = await startCoreHere(database, { environment: { ...webhook, ...environment } });
-      cookie = await signIn(core.url, 'ada@example.com');
-      key = (await createKey(core.url, cookie)).keyValue;
+    (await its.direct.storage.database.read('calls').where({ contact_id: contactId }).first()) ?? {};
+  return Object.assign(its, {
+    /** Sets how the provider responds to this test's hand-offs, instead of with 202. */
+    answerWith(next: Receive): void {
+      answer = next;
     },
     place: (body: object = {}): Promise<Answer> =>
-      placeCall(core.url, tenants.campaign.id, key, { contact: { phone: somePhone() }, ...body }),
-    cancel: (contactId: string): Promise<Answer> => ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/${contactId}`, { key }),
+      placeCall(its.core.url, its.tenants.campaign.id, its.key, { contact: { phone: somePhone() }, ...body }),
+    cancel: (contactId: string): Promise<Answer> =>
+      ask('DELETE', `${onDemand(its.core.url, its.tenants.campaign.id)}/${contactId}`, { key: its.key }),
     /** The call's row. */
     call,
     /** Waits until the call is in one of these states. */
@@ -119,9 +93,9 @@ export function dialerForEach(kind: DatabaseKind) {
     outcome(body: object | string, secret = signingSecret): Promise<Answer> {
       const raw = typeof body === 'string' ? body : JSON.stringify(body);
       const headers = sign('any', raw, secret, Math.floor(Date.now() / 1_000));
-      return ask('POST', `${core.url}/dialer/outcomes`, { raw, headers });
+      return ask('POST', `${its.core.url}/dialer/outcomes`, { raw, headers });
     },
-  };
+  });
 }
 
 /** A request from a recipe to its provider. */
