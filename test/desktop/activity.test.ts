@@ -2,13 +2,12 @@ import { expect } from 'chai';
 import { changeApiKey, revokeApiKey } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
-import { describeBrowser, openPage, settle } from '../support/browser.ts';
+import { describeBrowser, pageForEach, settle } from '../support/browser.ts';
 import { finders } from '../support/console-harness.ts';
 import { createKeyOn } from '../support/sample-data.ts';
-import { openForEach } from '../support/suites.ts';
 
 describeBrowser("the console's lines about what happened", () => {
-  const harness = openForEach(() => openPage());
+  const harness = pageForEach();
 
   const { link, button, heading, row, panel } = finders(() => harness.page);
 

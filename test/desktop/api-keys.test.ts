@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { DateTime } from 'luxon';
 import type { Locator } from 'playwright-core';
-import { describeBrowser, openPage, openWithKeys } from '../support/browser.ts';
+import { describeBrowser, openPage, openWithKeys, pageForEach } from '../support/browser.ts';
 import { finders, untilFocused } from '../support/console-harness.ts';
 import { startCoreHere } from '../support/core.ts';
 import { createKeyOn } from '../support/sample-data.ts';
-import { openForEach, openOnce } from '../support/suites.ts';
+import { openOnce } from '../support/suites.ts';
 import { placeCall } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 
@@ -15,7 +15,7 @@ const cells = async (of: Locator) => (await of.getByRole('gridcell').allInnerTex
 const day = (instant: DateTime) => instant.setZone('Europe/Berlin').setLocale('en').toFormat('d LLL yyyy');
 
 describeBrowser('the console, for API keys', () => {
-  const harness = openForEach(() => openPage());
+  const harness = pageForEach();
   const { button, row, link, heading, panel, dialog } = finders(() => harness.page);
   const names = () => harness.page.getByRole('grid').locator('tbody th').allInnerTexts();
 

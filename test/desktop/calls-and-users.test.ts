@@ -1,14 +1,13 @@
 import { expect } from 'chai';
 import { instant } from '../../core/domain/instant.ts';
-import { describeBrowser, holdResponse, openPage } from '../support/browser.ts';
+import { describeBrowser, holdResponse, pageForEach } from '../support/browser.ts';
 import { finders } from '../support/console-harness.ts';
 import { createKeyOn, placeCallIn } from '../support/sample-data.ts';
-import { openForEach } from '../support/suites.ts';
 import { placeCall } from '../support/tenants.ts';
 import { eventually, until } from '../support/until.ts';
 
 describeBrowser('the console, for calls and users', () => {
-  const harness = openForEach(() => openPage());
+  const harness = pageForEach();
   let keyValue: string;
   beforeEach(async () => {
     ({ keyValue } = await createKeyOn(harness, harness.tenants.users.teammate, 'Practice software'));

@@ -7,7 +7,7 @@ import { placeCall } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 
 describeBrowser('the console in daily work', () => {
-  const browser = browserForEach();
+  const browser = browserForEach({ isShared: true });
   const { button, link, row, panel, dialog, open } = browser;
   const rows = () => browser.page.locator('tbody tr');
   before(async () => {

@@ -3,7 +3,7 @@ import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { basename, join } from 'node:path';
 import { expect } from 'chai';
 import { instant } from '../../core/domain/instant.ts';
-import { describeBrowser, openPage } from '../support/browser.ts';
+import { describeBrowser, pageForEach } from '../support/browser.ts';
 import { mountDisk } from '../support/commands.ts';
 import { finders, sharedDesktop, signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core.ts';
@@ -11,7 +11,7 @@ import { freshDirectory } from '../support/databases.ts';
 import { chooseButton, describeDesktop, listQuestions, type RunningConsole } from '../support/electron.ts';
 import { type FaultyProxy, faultyProxy } from '../support/proxies.ts';
 import { createKeyOn } from '../support/sample-data.ts';
-import { openForEach, skip } from '../support/suites.ts';
+import { skip } from '../support/suites.ts';
 import { placeCall } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 
@@ -23,7 +23,7 @@ const cutOff = {
 };
 
 describeBrowser('an export in a browser', () => {
-  const harness = openForEach(() => openPage());
+  const harness = pageForEach();
   const { button, row } = finders(() => harness.page);
 
   async function exportUntil(text: string): Promise<void> {

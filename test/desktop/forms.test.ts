@@ -7,7 +7,7 @@ import { createKey, signIn } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 
 describeBrowser('a form in the console', () => {
-  const browser = browserForEach();
+  const browser = browserForEach({ isShared: true });
   const { button, link, open } = browser;
 
   async function openProtection(what: string): Promise<void> {

@@ -8,7 +8,7 @@ import { placeCall } from '../support/tenants.ts';
 const count = 700;
 
 describeBrowser('the console with more campaigns, users and calls than fit on a page', () => {
-  const browser = browserForEach();
+  const browser = browserForEach({ isShared: true });
   const { button, row, dialog, panel } = browser;
   let oldest: string;
 

@@ -7,7 +7,7 @@ import { eventually, until } from '../support/until.ts';
 const [session, selection] = [/\/console\/session$/, /\/console\/session\/tenancy$/];
 
 describeBrowser('the console in a browser, if a response arrives late,', () => {
-  const browser = browserForEach();
+  const browser = browserForEach({ isShared: true });
   const { button, dialog, row, panel, open, createKey } = browser;
   const address = (kind: 'account' | 'partner', { id }: { id: string }) => `#/api-keys?tenancy=${kind}/${id}`;
   const switcher = (name: string) => browser.page.getByRole('banner').getByRole('button', { name });

@@ -1,12 +1,11 @@
 import { expect } from 'chai';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { setHours } from '../../core/domain/protection/rules.ts';
-import { describeBrowser, openPage } from '../support/browser.ts';
+import { describeBrowser, pageForEach } from '../support/browser.ts';
 import { finders, type UserName, untilFocused } from '../support/console-harness.ts';
-import { openForEach } from '../support/suites.ts';
 
 describeBrowser("the console's Protection screen", () => {
-  const harness = openForEach(() => openPage());
+  const harness = pageForEach();
 
   const { link, button, row } = finders(() => harness.page);
   async function openAs(user: UserName): Promise<void> {

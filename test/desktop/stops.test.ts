@@ -3,14 +3,13 @@ import { operator } from '../../core/domain/audit/audit.ts';
 import { resumeDialing, stopDialing } from '../../core/domain/calls/stops.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { showPace } from '../../core/domain/protection/rules.ts';
-import { describeBrowser, openPage, settle } from '../support/browser.ts';
+import { describeBrowser, pageForEach, settle } from '../support/browser.ts';
 import { finders } from '../support/console-harness.ts';
 import { createKeyOn } from '../support/sample-data.ts';
-import { openForEach } from '../support/suites.ts';
 import { placeCall } from '../support/tenants.ts';
 
 describeBrowser('the console, for stopping dialing', () => {
-  const harness = openForEach(() => openPage());
+  const harness = pageForEach();
 
   const { link, button } = finders(() => harness.page);
   const text = (pattern: RegExp | string) => harness.page.getByText(pattern).first().waitFor();

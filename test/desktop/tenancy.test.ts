@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { describeBrowser, openPage } from '../support/browser.ts';
+import { describeBrowser, pageForEach } from '../support/browser.ts';
 import { sharedConsole, signInAs } from '../support/console-harness.ts';
 import { chooseCommand, describeDesktop } from '../support/electron.ts';
 import { createKeyOn } from '../support/sample-data.ts';
@@ -7,7 +7,7 @@ import { openForEach } from '../support/suites.ts';
 import { eventually, until } from '../support/until.ts';
 
 describeBrowser('the tenancy switcher', () => {
-  const harness = openForEach(() => openPage());
+  const harness = pageForEach();
   beforeEach(async () => {
     for (const user of ['account', 'sibling', 'other'] as const) await createKeyOn(harness, harness.tenants.users[user], `Key of ${user}`);
     await harness.enter('staff');

@@ -21,6 +21,7 @@ import { rootArgs } from '../../scripts/support/electron-runtime.ts';
 import { buildWebConsole } from './commands.ts';
 import { type EnginePage, fillInKey, finders, signInAs, type UserName } from './console-harness.ts';
 import { type CoreHarness, openCore } from './core.ts';
+import { keepRows } from './databases.ts';
 import { chooseCommand, launchConsole } from './electron.ts';
 import { faultyProxy } from './proxies.ts';
 import { createKeyOn } from './sample-data.ts';
@@ -104,6 +105,25 @@ export type PageHarness = CoreHarness & {
   enter(user: UserName, screen?: ScreenName): Promise<void>;
 };
 
+/** A browser profile with one page, and the page's warnings and errors. */
+type Profile = { context: BrowserContext; page: Page; complaints: string[] };
+
+/** @param timezoneId undefined for the machine's */
+async function openProfile(timezoneId: string | undefined): Promise<Profile> {
+  const context = await (await sharedBrowser()).newContext({ ...(timezoneId && { timezoneId }), locale: 'en-GB' });
+  const page = await context.newPage();
+  return { context, page, complaints: watch(page) };
+}
+
+/** Returns a function that opens a screen in a profile, with a session of its own. */
+function enterIn({ core, tenants }: CoreHarness, { context, page }: Profile): PageHarness['enter'] {
+  return async (user, screen) => {
+    await addSession(context, await signIn(core.url, tenants.users[user].email), core.url);
+    await page.goto(screen ? `${core.url}/#/${screen}` : core.url);
+    await page.getByRole('navigation').waitFor();
+  };
+}
+
 /**
  * Opens a core, and a page in a new browser profile in Berlin. Closing it fails if the page has warned or thrown an error.
  *
@@ -114,24 +134,78 @@ export async function openPage(
   { timezoneId }: { timezoneId?: string } = { timezoneId: 'Europe/Berlin' },
 ): Promise<PageHarness> {
   const served = await openCore({ clock });
-  const { core, tenants } = served;
-  const context = await (await sharedBrowser()).newContext({ ...(timezoneId && { timezoneId }), locale: 'en-GB' });
-  const page = await context.newPage();
-  const complaints = watch(page);
+  const profile = await openProfile(timezoneId);
   return {
     ...served,
-    page,
-    async enter(user, screen) {
-      await addSession(context, await signIn(core.url, tenants.users[user].email), core.url);
-      await page.goto(screen ? `${core.url}/#/${screen}` : core.url);
-      await page.getByRole('navigation').waitFor();
-    },
+    page: profile.page,
+    enter: enterIn(served, profile),
     async close() {
-      await context.close();
+      await profile.context.close();
       await served.close();
-      expect(complaints).to.deep.equal([]);
+      expect(profile.complaints).to.deep.equal([]);
     },
   };
+}
+
+/**
+ * Shares a core, a browser profile in Berlin and its page between the tests of a suite, which takes half of the processor time. For each test,
+ * the page is empty, and the profile and the database have only what they had before. A test fails if its page warns or throws an error.
+ */
+export function pageForEach(): PageHarness {
+  const harness = openOnce(() => openCore());
+  const rows = openOnce(() => keepRows(harness.database));
+  const profile = profileForEach(() => harness.core.url, true);
+  afterEach(() => rows.putBack());
+  return Object.defineProperty(
+    Object.assign(harness, { enter: (...where: Parameters<PageHarness['enter']>) => enterIn(harness, profile.current)(...where) }),
+    'page',
+    { get: () => profile.current.page },
+  ) as PageHarness;
+}
+
+/** Opens a browser profile for each test of a suite, or shares one: after each test, it's emptied, or closed if it can't be. */
+function profileForEach(url: () => string, isShared: boolean) {
+  let shared: Profile | undefined;
+  const current = () => {
+    if (!shared) throw new Error('A profile is open only during a test.');
+    return shared;
+  };
+  beforeEach(async () => {
+    shared ??= await openProfile('Europe/Berlin');
+  });
+  afterEach(async () => {
+    const profile = current();
+    if (!isShared || !(await empty(profile, url()))) {
+      shared = undefined;
+      await profile.context.close();
+    }
+    expect(profile.complaints.splice(0)).to.deep.equal([]);
+  });
+  after(() => shared?.context.close());
+  return {
+    get current() {
+      return current();
+    },
+    /** Replaces the profile with one in this time zone. */
+    async moveTo(timezoneId: string): Promise<void> {
+      await current().context.close();
+      shared = await openProfile(timezoneId);
+    },
+  };
+}
+
+/** @returns false if the profile isn't like a new one: it keeps a fake clock until it's closed */
+async function empty({ context, page }: Profile, url: string): Promise<boolean> {
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
+  for (const other of context.pages()) if (other !== page) await other.close();
+  // A page of another site would take a new process for each test.
+  await page.goto(`${url}/nothing-here`);
+  await page.evaluate('localStorage.clear()');
+  await context.clearCookies();
+  await context.clearPermissions();
+  await page.setViewportSize({ width: 1280, height: 720 });
+  await page.mouse.move(0, 0);
+  return !(await page.evaluate<boolean>(`'isFake' in Date`));
 }
 
 /** Creates keys with these names, the first one newest, and opens their list as a user who can see them. */
@@ -142,52 +216,37 @@ export async function openWithKeys(harness: PageHarness, names: readonly string[
   await harness.page.getByRole('grid').waitFor();
 }
 
-/** Returns a core with a key, and for each test a page in a new browser profile. A test fails if its page warns or throws an error. */
-export function browserForEach() {
+/**
+ * Returns a core with a key, and for each test a page in a new browser profile, or in one that the tests share. A test fails if its page
+ * warns or throws an error.
+ */
+export function browserForEach({ isShared = false } = {}) {
   const harness = openOnce(() => openCore());
-  let context: BrowserContext;
-  let page: Page;
-  let complaints: string[];
-
   before(() => createKeyOn(harness, harness.tenants.users.account, 'Practice software'));
-  async function openProfile(timezoneId = 'Europe/Berlin'): Promise<void> {
-    context = await (await sharedBrowser()).newContext({ timezoneId, locale: 'en-GB' });
-    page = await context.newPage();
-    complaints = watch(page);
-  }
-  beforeEach(() => openProfile());
-  afterEach(async () => {
-    expect(complaints).to.deep.equal([]);
-    await context.close();
-  });
-
-  const found = finders(() => page);
+  const profile = profileForEach(() => harness.core.url, isShared);
+  const found = finders(() => profile.current.page);
   const { button, link, heading } = found;
   const sessions: Partial<Record<UserName, string>> = {};
   /** Replaces the session in the profile's cookies. */
   async function useSession(user: UserName, address = harness.core.url): Promise<void> {
     const cookie = sessions[user] ?? (await signIn(harness.core.url, harness.tenants.users[user].email));
     sessions[user] = cookie;
-    await addSession(context, cookie, address);
+    await addSession(profile.current.context, cookie, address);
   }
   return {
     harness,
     get context() {
-      return context;
+      return profile.current.context;
     },
     get page() {
-      return page;
+      return profile.current.page;
     },
     /** The page's warnings and errors. */
     get complaints() {
-      return complaints;
+      return profile.current.complaints;
     },
     ...found,
-    /** Replaces the profile with one in this time zone. */
-    async moveTo(timezoneId: string): Promise<void> {
-      await context.close();
-      await openProfile(timezoneId);
-    },
+    moveTo: profile.moveTo,
     /** Opens the list of calls and then that of API keys, so that going back leads to the calls. */
     async goHomeFromCalls(): Promise<void> {
       await link('Calls').click();
@@ -196,6 +255,7 @@ export function browserForEach() {
       await heading('API keys').waitFor();
     },
     async signInOnForm(user: 'account' | 'staff', address = harness.core.url): Promise<void> {
+      const { page } = profile.current;
       await page.goto(address);
       await signInAs({ ...harness, page }, user);
     },
@@ -203,18 +263,20 @@ export function browserForEach() {
     /** Opens the page with a session that several tests share, so tests must not sign out of it. */
     async open(address = harness.core.url, user: UserName = 'account'): Promise<void> {
       await useSession(user, address);
+      const { page } = profile.current;
       await page.goto(address);
       await page.getByRole('navigation').waitFor();
     },
     /** The page itself can't read the clipboard, so another page does. */
     async clipboardText(): Promise<string> {
-      const other = await context.newPage();
+      const other = await profile.current.context.newPage();
       await other.route('**/*', (route) => route.fulfill({ body: '' }));
       await other.goto(harness.core.url);
       return other.evaluate('navigator.clipboard.readText()');
     },
     /** Creates a key on the screen. @returns its value */
     async createKey(): Promise<string> {
+      const { page } = profile.current;
       await fillInKey(page, 'Canary');
       await button('Create Key').click();
       await page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
