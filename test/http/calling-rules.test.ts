@@ -5,7 +5,7 @@ import { weekdays } from '#contract/protection/calling-hours.ts';
 import { callingHoursSchema, numbersSchema } from '#contract/protection/protection.ts';
 import { readQueue } from '../../core/domain/calls/dialing.ts';
 import { plus } from '../../core/domain/instant.ts';
-import { onEachDatabase } from '../support/databases.ts';
+import { numbers, onEachDatabase } from '../support/databases.ts';
 import { daily } from '../support/hours-rules.ts';
 import { ask, readCode } from '../support/http.ts';
 import { berlin, callingRules } from '../support/tenancy-suite.ts';
@@ -179,13 +179,12 @@ describe('rules for calling', () => {
         await place();
         const row = await its.harness.direct.storage.database.read('calls').first();
         if (!row) throw new Error("The call wasn't stored.");
-        const held = Array.from({ length: 1_200 }, (_, index) => ({
-          ...row,
-          contact_id: `held-${index}`,
-          request_id: `held-${index}`,
-          due_at: row.placed_at,
-        }));
-        await its.harness.direct.storage.database.write.batchInsert('calls', held, 100);
+        const columns = Object.keys(row);
+        const copy = { contact_id: "'held-' || i", request_id: "'held-' || i", due_at: 'placed_at' };
+        const values = columns.map((column) => Object.entries(copy).find(([name]) => name === column)?.[1] ?? column);
+        await its.harness.direct.storage.database.write.raw(
+          `INSERT INTO calls (${columns.join()}) SELECT ${values.join()} FROM calls, ${numbers(kind, 1_200)}`,
+        );
         await place({ contact: { phone: '+12125550142' } });
         const claimed = await claim();
         expect(claimed.map(({ phone }) => phone)).to.deep.equal(['+12125550142']);

@@ -102,34 +102,40 @@ export const berlin = '+4930200000';
 
 /** Opens a core before the tests of a suite. Each test begins without rules and calls. */
 export function callingRules(kind: DatabaseKind) {
-  const clock = fakeClock();
+  // 20:00 in Berlin, on a Saturday.
+  const start = '2026-11-21T19:00:00.000Z';
+  const clock = fakeClock(start);
   let key: string;
   let cookie: string;
+  /** Removes the rules that the current test has set, by what and where they are. */
+  const removals = new Map<string, () => Promise<unknown>>();
 
   const harness = openOnce(() => openCore({ kind, clock }));
-  beforeEach(async () => {
-    // 20:00 in Berlin, on a Saturday.
-    clock.set('2026-11-21T19:00:00.000Z');
+  before(async () => {
     cookie = await signIn(harness.core.url, 'pat@example.com');
-    key ??= (await createKey(harness.core.url, cookie)).keyValue;
+    key = (await createKey(harness.core.url, cookie)).keyValue;
+  });
+  afterEach(async () => {
+    clock.set(start);
     for (const table of ['calls', 'do_not_call'] as const) await harness.direct.storage.database.write(table).delete();
-    for (const scope of ['campaign', 'account', 'partner'] as const) {
-      await setHours([], scope);
-      if (scope !== 'campaign') await setNumbers({ countries: null, kinds: null }, scope);
-    }
+    for (const remove of removals.values()) await remove();
+    removals.clear();
   });
 
   const formatUrl = (what: string, scope: 'campaign' | 'account' | 'partner') =>
     `${harness.core.url}/console/${what}?scope=${scope}&id=${harness.tenants[scope].id}`;
   /** Waits until the calls held before are due, because otherwise calls that are placed next would be made due, too. */
   const setHours = async (rules: object[], scope: 'campaign' | 'account' | 'partner' = 'account') => {
+    removals.set(`hours ${scope}`, () => setHours([], scope));
     const answer = await ask('PUT', formatUrl('calling-hours', scope), { cookie, body: { rules } });
     const changed = () => harness.direct.storage.database.write('protection_rules').whereNotNull('changed').first();
-    await until(async () => (await changed()) === undefined, 15_000);
+    if (!(await until(async () => (await changed()) === undefined, 15_000))) throw new Error("The core hasn't made the held calls due.");
     return answer;
   };
-  const setNumbers = (rules: object, scope: 'account' | 'partner' = 'account') =>
-    ask('PUT', formatUrl('numbers', scope), { cookie, body: rules });
+  const setNumbers = (rules: object, scope: 'account' | 'partner' = 'account') => {
+    removals.set(`numbers ${scope}`, () => setNumbers({ countries: null, kinds: null }, scope));
+    return ask('PUT', formatUrl('numbers', scope), { cookie, body: rules });
+  };
   const place = (body: object = {}, phone = berlin) =>
     placeCall(harness.core.url, harness.tenants.campaign.id, key, { contact: { phone }, ...body });
   const check = async (phone: string, more: object = {}, as = cookie) => {
