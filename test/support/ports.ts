@@ -3,6 +3,7 @@ import type { DirectoryStore, NewUser, Passwords, Ports, Stores, ThrottleStore, 
 import { Problem } from '../../core/domain/problem.ts';
 import { argon2Passwords } from '../../core/server/passwords.ts';
 import { fakeClock, testRandomness, unknownIds } from './clock.ts';
+import { until } from './until.ts';
 
 /** Stores with only the methods that the rule under test calls; any other one fails. */
 type SomeStores = { [Name in keyof Stores]?: Partial<Stores[Name]> };
@@ -127,11 +128,36 @@ export async function readProblem(doing: Promise<unknown>): Promise<string> {
   return `${error.code}${where.join('')}: ${error.message}`;
 }
 
-/** Returns the product's own hashing, for tests in which many requests wait for it. A hash takes 20 ms of processor time. */
-export const costlyPasswords = (): Passwords => argon2Passwords(testRandomness);
-
 /** Returns the product's own hashing, but with hashes as cheap as argon2 allows. */
 export const cheapPasswords = (): Passwords => argon2Passwords(testRandomness, { memoryCost: 8, timeCost: 2 });
+
+/** Returns cheap hashing whose turns a test can hold up, so that many requests wait for one. */
+export function heldPasswords() {
+  const passwords = cheapPasswords();
+  let asked = 0;
+  let released = Promise.resolve();
+  return {
+    passwords: {
+      hash: (password) => passwords.hash(password),
+      verify(find, ...args) {
+        asked++;
+        const held = released;
+        return passwords.verify(() => held.then(find), ...args);
+      },
+    } satisfies Passwords,
+    /** Holds up the first of these requests until all of them have asked for a turn. @returns their responses */
+    async together<Answer>(requests: readonly (() => Promise<Answer>)[]): Promise<Answer[]> {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const last = asked + requests.length;
+      released = promise;
+      const answers = requests.map((send) => send());
+      await until(() => asked === last);
+      released = Promise.resolve();
+      resolve();
+      return Promise.all(answers);
+    },
+  };
+}
 
 /** Returns cheap hashing with a gate behind it, so that a test can make a change while a request waits for a password. */
 export function gatedPasswords() {

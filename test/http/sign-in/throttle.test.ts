@@ -5,7 +5,7 @@ import { fakeClock } from '../../support/clock.ts';
 import { type CoreOptions, openCore, type RunningCore, startCoreHere } from '../../support/core.ts';
 import { onEachDatabase } from '../../support/databases.ts';
 import { ask, readCode, readCookies } from '../../support/http.ts';
-import { costlyPasswords } from '../../support/ports.ts';
+import { heldPasswords } from '../../support/ports.ts';
 import { openOnce } from '../../support/suites.ts';
 import { password, signIn } from '../../support/tenants.ts';
 
@@ -101,12 +101,14 @@ describe('the sign-in throttle', () => {
     });
 
     describe('while password checks are slow', () => {
-      const busy = openOnce(() => startAnother({ passwords: costlyPasswords() }));
+      const held = heldPasswords();
+      const busy = openOnce(() => startAnother({ passwords: held.passwords }));
+      /** One attempt for each of many accounts, all from one network. */
+      const crowd = (size: number) =>
+        Array.from({ length: size }, (_, n) => () => tryPassword(`x${n}@example.com`, 'wrong', { at: busy, from: `203.0.113.${n}` }));
 
       it("doesn't add rows for sign-ins that are rejected because too many are waiting", async () => {
-        const answers = await Promise.all(
-          Array.from({ length: 90 }, (_, n) => tryPassword(`x${n}@example.com`, 'wrong', { at: busy, from: `203.0.113.${n}` })),
-        );
+        const answers = await held.together(crowd(90));
         const checked = answers.filter(({ status }) => status === 401).length;
         expect(checked).to.be.lessThan(90);
         // All addresses are in one /24, which has a single counter.
@@ -116,15 +118,11 @@ describe('the sign-in throttle', () => {
       it('still blocks an account after ten wrong passwords while other sign-ins are rejected because too many are waiting', async () => {
         const attempt = () => tryPassword('crowd@example.com', 'wrong', { at: busy });
         for (let n = 0; n < 9; n++) await attempt();
-        const crowd = await Promise.all(
-          Array.from({ length: 100 }, (_, n) => tryPassword(`c${n}@example.com`, 'wrong', { at: busy, from: `203.0.113.${n}` })).concat(
-            attempt(),
-          ),
-        );
-        expect(new Set(crowd.map(({ status }) => status))).to.deep.equal(new Set([401, 429]));
-        expect(crowd.map(({ text }) => text).join()).to.contain('Too many people are signing in.');
+        const answers = await held.together([...crowd(100), attempt]);
+        expect(new Set(answers.map(({ status }) => status))).to.deep.equal(new Set([401, 429]));
+        expect(answers.map(({ text }) => text).join()).to.contain('Too many people are signing in.');
         // Each attempt was either checked or rejected because too many were waiting, and ten are checked in total.
-        if (crowd.at(-1)?.status === 429) expect((await attempt()).status).to.equal(401);
+        if (answers.at(-1)?.status === 429) expect((await attempt()).status).to.equal(401);
         expect((await attempt()).status).to.equal(429);
       });
     });
