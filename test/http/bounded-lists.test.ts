@@ -220,7 +220,7 @@ describe('console lists that are longer than a page', () => {
 
 describe('a search for calls', () => {
   onEachDatabase((kind) => {
-    const count = 60_000;
+    const count = 30_000;
     /** Recent enough that the core doesn't erase the contacts. */
     const since = Date.now() - 3_600_000;
     const its = openOnce(() => openCore({ kind }));
