@@ -1,18 +1,34 @@
 import { expect } from 'chai';
 import { createdUserSchema, deletionSchema, resetPasswordSchema, usersSchema } from '#contract/console/users.ts';
-import { fakeClock } from '../support/clock.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { createUser } from '../../core/domain/directory/users.ts';
 import { openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, readCode, textAt } from '../support/http.ts';
-import { openForEach } from '../support/suites.ts';
+import { openOnce } from '../support/suites.ts';
 import { createKey, placeCall, signIn, password as usualPassword } from '../support/tenants.ts';
 
 describe('managing users in the console', () => {
   onEachDatabase((kind) => {
-    const clock = fakeClock();
-    const its = openForEach(() => openCore({ kind, clock }));
-    beforeEach(() => clock.set('2026-11-21T09:00:00.000Z'));
+    const its = openOnce(() => openCore({ kind }));
+    afterEach(async () => {
+      const { write } = its.direct.storage.database;
+      for (const table of ['sessions', 'api_keys'] as const) await write(table).delete();
+      const known = Object.values(its.tenants.users).map(({ id }) => id);
+      await write('users').whereNotIn('id', known).delete();
+    });
 
+    /** Creates another user of the account. */
+    const newUser = async () => {
+      const input = {
+        email: 'new@example.com',
+        name: 'New',
+        userType: 'account',
+        accountId: its.tenants.account.id,
+        partnerId: null,
+      } as const;
+      return (await createUser(its.direct.ports, operator, input, usualPassword)).user;
+    };
     const as = (name: string) => signIn(its.core.url, `${name}@example.com`);
     const staffIn = async (tenancy: object) => {
       const cookie = await as('stan');
@@ -63,17 +79,18 @@ describe('managing users in the console', () => {
       });
 
       it('are deleted with their keys and sessions after a preview, and on request their queued calls are cancelled', async () => {
-        const ada = await as('ada');
-        const { keyValue } = await createKey(its.core.url, ada, 'CRM');
+        const { id } = await newUser();
+        const cookie = await as('new');
+        const { keyValue } = await createKey(its.core.url, cookie, 'CRM');
         const placed = await placeCall(its.core.url, its.tenants.campaign.id, keyValue);
         const tia = await as('tia');
-        const url = `${its.core.url}/console/users/${its.tenants.users.account.id}`;
+        const url = `${its.core.url}/console/users/${id}`;
         const preview = deletionSchema.strict().parse((await ask('GET', `${url}/deletion`, { cookie: tia })).json);
         expect(preview.apiKeys.map(({ name, queuedCalls }) => [name, queuedCalls])).to.deep.equal([['CRM', 1]]);
         expect({ sessions: preview.sessions, apiKeys: preview.user.apiKeys }).to.deep.equal({ sessions: 1, apiKeys: 1 });
         expect((await ask('DELETE', `${url}?cancelQueuedCalls=true`, { cookie: tia })).status).to.equal(204);
         expect((await placeCall(its.core.url, its.tenants.campaign.id, keyValue)).status).to.equal(401);
-        expect((await ask('GET', `${its.core.url}/console/session`, { cookie: ada })).status).to.equal(401);
+        expect((await ask('GET', `${its.core.url}/console/session`, { cookie })).status).to.equal(401);
         const state: string[] = await its.direct.storage.database
           .read('calls')
           .where({ contact_id: textAt(placed, 'contactId') })
@@ -103,31 +120,30 @@ describe('managing users in the console', () => {
       const reset = (cookie: string, user: { id: string }) => ask('POST', `${its.core.url}/console/users/${user.id}/password`, { cookie });
 
       it("sets a new one-time password, which no event contains, disables the old one, ends all sessions, and keeps the user's keys", async () => {
-        const ada = await as('ada');
-        const { keyValue } = await createKey(its.core.url, ada);
-        const answer = await reset(await as('tia'), its.tenants.users.account);
+        const user = await newUser();
+        const cookie = await as('new');
+        const { keyValue } = await createKey(its.core.url, cookie);
+        const answer = await reset(await as('tia'), user);
         expect(answer.status).to.equal(200);
         const { password } = resetPasswordSchema.strict().parse(answer.json);
-        expect((await ask('GET', `${its.core.url}/console/session`, { cookie: ada })).status).to.equal(401);
+        expect((await ask('GET', `${its.core.url}/console/session`, { cookie })).status).to.equal(401);
         const tryPassword = (attempt: string) =>
-          ask('POST', `${its.core.url}/console/session`, { body: { email: 'ada@example.com', password: attempt } });
+          ask('POST', `${its.core.url}/console/session`, { body: { email: user.email, password: attempt } });
         expect((await tryPassword(usualPassword)).status).to.equal(401);
         const session = await tryPassword(password);
         expect([session.status, session.json['passwordChangeDue']]).to.deep.equal([201, true]);
         expect((await placeCall(its.core.url, its.tenants.campaign.id, keyValue)).status).to.equal(202);
-        const events: object[] = await its.direct.storage.database.read('audit_events').where({ action: 'password.reset' });
+        const events: object[] = await its.direct.storage.database
+          .read('audit_events')
+          .where({ action: 'password.reset', subject_id: user.id });
         expect(events).to.have.length(1);
-        expect(events[0]).to.include({
-          actor_id: its.tenants.users.tied.id,
-          subject_id: its.tenants.users.account.id,
-          address: '127.0.0.1',
-        });
+        expect(events[0]).to.include({ actor_id: its.tenants.users.tied.id, address: '127.0.0.1' });
         expect(JSON.stringify(events)).not.to.contain(password);
       });
 
       it('is limited, for staff, to users of the selected tenancy, or to other staff if no tenancy is selected', async () => {
         const inPartner = await staffIn({ kind: 'partner', id: its.tenants.partner.id });
-        expect((await reset(inPartner, its.tenants.users.partner)).status).to.equal(200);
+        expect((await reset(inPartner, await newUser())).status).to.equal(200);
         expect((await reset(inPartner, its.tenants.users.otherPartner)).status).to.equal(404);
         expect((await reset(await as('stan'), its.tenants.users.other)).status).to.equal(404);
       });
