@@ -80,9 +80,10 @@ export class CliHome {
    * Runs the command in this process, with a clock on which waiting takes no time. Without main.ts: only for arguments that the command
    * line accepts, and not if a signal interrupts the command.
    */
-  async runHere(args: string[], onWait?: OnWait): Promise<Ended> {
+  async runHere(args: string[], onWait?: OnWait, isTTY = false): Promise<Ended> {
     const environment = this.#env();
-    const streams = { stdin: new PassThrough().end(), stdout: new PassThrough(), stderr: new PassThrough() };
+    const output = () => Object.assign(new PassThrough(), { isTTY });
+    const streams = { stdin: new PassThrough().end(), stdout: output(), stderr: output() };
     const written = Promise.all([text(streams.stdout), text(streams.stderr)]);
     let code = 0;
     const program = createProgram('0.0.0', async (work) => {

@@ -70,7 +70,8 @@ export function callFiles(its: ReturnType<typeof sharedIntegrator>) {
     placeHere: (path: string, more: string[] = [], onWait?: OnWait) => its.home.runHere(placing(path, more), onWait),
     ...{ listRuns, newestRun },
     cancelRun: async (...more: string[]) => its.home.run(['call', 'cancel', '--run', await newestRun(), ...more]),
-    cancelRunHere: async (onWait?: OnWait) => its.home.runHere(['call', 'cancel', '--run', await newestRun()], onWait),
+    cancelRunHere: async (onWait?: OnWait, isTTY = false) =>
+      its.home.runHere(['call', 'cancel', '--run', await newestRun()], onWait, isTTY),
     /** Returns the number of calls to each of this test's phone numbers. */
     async calls(): Promise<number[]> {
       const rows: { phone: string | null }[] = await its.direct.storage.database
@@ -89,6 +90,7 @@ export function callFiles(its: ReturnType<typeof sharedIntegrator>) {
 export function singleCalls(its: ReturnType<typeof sharedIntegrator>) {
   return {
     place: (phone: string, ...more: string[]) => its.home.run(['call', 'place', its.tenants.campaign.id, '--phone', phone, ...more]),
+    placeHere: (phone: string, onWait?: OnWait) => its.home.runHere(['call', 'place', its.tenants.campaign.id, '--phone', phone], onWait),
     cancel: (...more: string[]) => its.home.run(['call', 'cancel', its.tenants.campaign.id, ...more]),
     callsTo: (phone: string) => its.direct.storage.database.read('calls').where({ phone }),
     sentIds: () => its.network.seen.map(({ body }) => String(JSON.parse(body).requestId)),

@@ -9,7 +9,7 @@ import { until } from '../../support/until.ts';
 
 describe('callkey call cancel, for many calls', () => {
   const its = sharedIntegrator();
-  const { phones, file, savePhones, place, states, listRuns, newestRun, cancelRun, allCancelled } = callFiles(its);
+  const { phones, file, savePhones, place, states, listRuns, newestRun, cancelRun, cancelRunHere, allCancelled } = callFiles(its);
 
   it('cancels every call of a run and reports each once, also when repeated, and keeps the run from being discarded', async () => {
     const numbers = phones(120);
@@ -63,7 +63,7 @@ describe('callkey call cancel, for many calls', () => {
     const [other = '', ...numbers] = phones(3);
     await its.home.run(['call', 'place', its.tenants.campaign.id, '--phone', other, '--request-id', 'batch-taken']);
     expect((await place(file(`phone,requestId\n${numbers[0]},batch-own\n${numbers[1]},batch-taken\n`))).code).to.equal(5);
-    const { code, stdout } = await cancelRun();
+    const { code, stdout } = await cancelRunHere();
     expect([code, ndjson(stdout).map(({ line, status }) => [line, status])]).to.deep.equal([0, [[2, 'cancelled']]]);
     expect(await states([other])).to.deep.equal(['queued']);
   });
@@ -74,7 +74,7 @@ describe('callkey call cancel, for many calls', () => {
     its.network.faults.push('pass', { status: 403, body });
     await place(savePhones(numbers), '--concurrency', '1');
     await its.direct.storage.database.write('calls').whereIn('phone', numbers).delete();
-    const { code, stdout, stderr } = await cancelRun();
+    const { code, stdout, stderr } = await cancelRunHere();
     expect([code, ndjson(stdout).map(({ line, status }) => [line, status])], stderr).to.deep.equal([6, [[2, 'not-found']]]);
   });
 
@@ -113,7 +113,7 @@ describe('callkey call cancel, for many calls', () => {
     expect(stderr).to.contain(`Cancelled 8 calls. To continue, run callkey call cancel --run ${run}.`);
   });
 
-  it('shows on a terminal how many calls were cancelled, too late to cancel, and never placed', async function () {
+  it('shows on a terminal how many calls were cancelled, too late to cancel, and never placed', async () => {
     const numbers = phones(4);
     its.network.faults.push('pass', 'pass', { status: 401 });
     await place(savePhones(numbers), '--concurrency', '1');
@@ -121,8 +121,8 @@ describe('callkey call cancel, for many calls', () => {
       .write('calls')
       .where({ phone: numbers[0] ?? '' })
       .update({ state: 'dialing' });
-    const { text } = await its.home.onTerminal(this, ['call', 'cancel', '--run', await newestRun()]);
-    expect(text)
+    const { stderr } = await cancelRunHere(undefined, true);
+    expect(stderr)
       .to.contain('line 2: too late')
       .and.contain('3 of 3')
       .and.contain('Cancelled 1 call; 1 too late, because they were already dialed, 1 never placed.');
@@ -132,9 +132,7 @@ describe('callkey call cancel, for many calls', () => {
   it('cancels and reports every call even if two commands cancel the same run at the same time', async () => {
     const numbers = phones(40);
     await place(savePhones(numbers));
-    const run = await newestRun();
-    const start = () => its.home.start(['call', 'cancel', '--run', run]).ended;
-    const both = await Promise.all([start(), start()]);
+    const both = await Promise.all([cancelRunHere(), cancelRunHere()]);
     expect(both.map(({ code, stdout }) => [code, new Set(ndjson(stdout).map(({ line }) => line)).size])).to.deep.equal([
       [0, 40],
       [0, 40],

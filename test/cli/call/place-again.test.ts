@@ -6,7 +6,7 @@ import { until } from '../../support/until.ts';
 
 describe('callkey call place --from, for lines that were already placed', () => {
   const its = sharedIntegrator();
-  const { phone, createCsv, file, place, started, calls, onceEach, listRuns } = callFiles(its);
+  const { phone, createCsv, file, place, placeHere, calls, onceEach, listRuns } = callFiles(its);
 
   it('reports that all calls of a file were already placed, and places them again only with --again', async () => {
     const path = file(createCsv(10));
@@ -54,12 +54,12 @@ describe('callkey call place --from, for lines that were already placed', () => 
       const held = Promise.withResolvers<void>();
       its.network.faults.push(held.promise);
       const path = file(createCsv(3));
-      const placing = started(path, '--concurrency', '1');
+      const placing = placeHere(path, ['--concurrency', '1']);
       await until(() => its.network.seen.length === 1);
       renameSync(file(createCsv(1, 10), 'new.csv'), path);
       expect((await place(path, '--again')).code).to.equal(0);
       held.resolve();
-      expect((await placing.ended).code).to.equal(0);
+      expect((await placing).code).to.equal(0);
       const first = (await listRuns()).find(({ calls }: { calls: number }) => calls === 3);
       const { stdout } = await its.home.run(['call', 'cancel', '--run', first?.run ?? 'none']);
       expect(ndjson(stdout).map(({ status }) => status)).to.deep.equal(['cancelled', 'cancelled', 'cancelled']);

@@ -1,5 +1,7 @@
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { globSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { cliMain } from '../../support/cli.ts';
@@ -11,23 +13,23 @@ import { until } from '../../support/until.ts';
 
 describe('callkey call place, when a request fails,', () => {
   const its = sharedIntegrator();
-  const { place, cancel, callsTo, sentIds, answer } = singleCalls(its);
+  const { place, placeHere, cancel, callsTo, sentIds, answer } = singleCalls(its);
 
   it("exits with 7 if no response arrives, and doesn't place a second call on the next runs, even if one is refused", async () => {
     const phone = somePhone();
     its.network.faults.push(...Array.from({ length: 6 }, () => 'lose the response' as const), 'lose the response', { status: 401 });
-    const failed = await place(phone);
+    const failed = await placeHere(phone);
     expect(failed.code).to.equal(7);
     expect(failed.stderr).to.match(/Run the same command again/);
     // The next run doesn't get a response either, and its retry is refused.
-    expect((await place(phone)).code).to.equal(3);
-    expect(answer(await place(phone, '--json'))).to.include({ replayed: true });
+    expect((await placeHere(phone)).code).to.equal(3);
+    expect((await placeHere(phone)).stdout).to.contain('was already placed');
     expect(await callsTo(phone)).to.have.length(1);
   });
 
   it('exits with 7 if the connection is refused, and says that nothing was sent', async () => {
     const args = ['call', 'place', 'x', '--phone', somePhone(), '--server', 'http://127.0.0.1:1', '--json'];
-    const { code, stderr } = await its.home.run(args);
+    const { code, stderr } = await its.home.runHere(args);
     expect(code).to.equal(7);
     const { error } = JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
     expect(error).to.include({ code: 'unreachable', exitCode: 7 });
@@ -72,7 +74,7 @@ describe('callkey call place, when a request fails,', () => {
       await process.printed(/< 503/);
       process.child.kill('SIGKILL');
       await process.ended;
-      expect(answer(await place(phone, '--json'))).to.include({ replayed: true });
+      expect((await placeHere(phone)).stdout).to.contain('was already placed');
       expect(await callsTo(phone)).to.have.length(1);
     });
 
@@ -103,20 +105,27 @@ describe('callkey call place, when a request fails,', () => {
 
   it('places a separate call while the first command is still running', async () => {
     const phone = somePhone();
-    its.network.faults.push({ status: 503, headers: { 'Retry-After': '3' } });
-    const first = its.home.start(['call', 'place', its.tenants.campaign.id, '--phone', phone, '--verbose']);
-    await first.printed(/< 503/);
-    expect((await place(phone)).code).to.equal(0);
-    expect((await first.ended).code).to.equal(0);
+    const held = Promise.withResolvers<void>();
+    its.network.faults.push(held.promise);
+    const first = placeHere(phone);
+    await until(() => its.network.seen.length === 1);
+    const [pending] = globSync(join(its.home.directory, '.local/state/callkey/pending/*'));
+    const touchedAt = () => statSync(pending ?? '').mtimeMs;
+    const second = await placeHere(phone, async () => {
+      const before = touchedAt();
+      await until(() => touchedAt() !== before);
+    });
+    held.resolve();
+    expect([(await first).code, second.code]).to.deep.equal([0, 0]);
     expect(await callsTo(phone)).to.have.length(2);
   });
 
   it('places a new call if the first call has been cancelled', async () => {
     const phone = somePhone();
     its.network.faults.push('lose the response', { status: 503, headers: { 'Retry-After': '3600' } });
-    expect((await place(phone)).code).to.equal(7);
+    expect((await placeHere(phone)).code).to.equal(7);
     expect((await cancel('--last')).code).to.equal(0);
-    expect(answer(await place(phone, '--json'))).to.include({ replayed: false });
+    expect((await placeHere(phone)).stdout).to.contain('Placed a call');
   });
 
   it('leaves no data on disk after a refused call', async () => {
