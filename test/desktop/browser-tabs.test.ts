@@ -12,13 +12,22 @@ describeBrowser('the console in a browser', () => {
   const { button, goHomeFromCalls, signInOnForm, open, clipboardText, createKey } = browser;
 
   describe('a secret', () => {
-    it("isn't lost by Back or by leaving the page: both ask first", async () => {
+    it("isn't lost by Escape, even twice, a click on the backdrop, Back or leaving the page: the console asks first", async () => {
       await open();
       await goHomeFromCalls();
       const keyValue = await createKey();
-      await browser.page.goBack();
-      await browser.page.getByText('Close without saving?').waitFor();
-      await eventually(async () => expect(await browser.page.getByLabel('Key value').inputValue()).to.equal(keyValue));
+      const { page } = browser;
+      for (const dismiss of [
+        () => page.keyboard.press('Escape'),
+        () => page.keyboard.press('Escape').then(() => page.keyboard.press('Escape')),
+        () => page.mouse.click(5, 5),
+        () => page.goBack(),
+      ]) {
+        await dismiss();
+        await page.getByText('Close without saving?').waitFor();
+        await button('Go back').click();
+        await eventually(async () => expect(await page.getByLabel('Key value').inputValue()).to.equal(keyValue));
+      }
       const asked = browser.page.waitForEvent('dialog');
       const left = browser.page.goto('about:blank').catch((error: Error) => error.message);
       const question: Dialog = await asked;
@@ -26,6 +35,7 @@ describeBrowser('the console in a browser', () => {
       await question.dismiss();
       expect(await left).to.include('ERR_ABORTED');
       await eventually(async () => expect(await browser.page.getByLabel('Key value').inputValue()).to.equal(keyValue));
+      await browser.page.keyboard.press('Escape');
       await button('Close without saving').click();
       await browser.page.goto('about:blank');
     });

@@ -1,7 +1,9 @@
 import { expect } from 'chai';
-import { browserForEach, describeBrowser, violationsOn } from '../support/browser.ts';
-import { signInAs, untilFocused } from '../support/console-harness.ts';
+import { screensFor } from '../../desktop/screens.ts';
+import { browserForEach, describeBrowser, openPage, violationsOn } from '../support/browser.ts';
+import { clickUnderDialog, fillInKey, finders, signInAs, untilFocused } from '../support/console-harness.ts';
 import { createKeyOn } from '../support/sample-data.ts';
+import { openOnce } from '../support/suites.ts';
 import { password } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 
@@ -156,5 +158,89 @@ describeBrowser('the console in a browser', () => {
     await page.getByText('static readonly HttpClient client').waitFor();
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).to.equal(360);
     expect(await violationsOn(page)).to.deep.equal([]);
+  });
+});
+
+describeBrowser('the console in a browser, on one page,', () => {
+  const harness = openOnce(() => openPage());
+  const { button, row } = finders(() => harness.page);
+  const field = (name: string) => harness.page.getByLabel(name, { exact: true });
+
+  async function openForm(): Promise<void> {
+    await harness.page.context().clearCookies();
+    await harness.page.goto(harness.core.url);
+    await field('Email').waitFor();
+  }
+
+  for (const [user, description] of [
+    ['tied', 'Partner user · Blue Clinic, Northwind Voice'],
+    ['staff', 'Service staff'],
+  ] as const) {
+    it(`shows the right screens to ${description}`, async () => {
+      await harness.enter(user);
+      const labels = screensFor(harness.tenants.users[user]).map(({ label }) => label);
+      await eventually(async () => {
+        const shown = await harness.page.getByRole('navigation').getByRole('link').allInnerTexts();
+        expect(shown.map((text) => text.split('\n')[0])).to.deep.equal(labels);
+      });
+      await harness.page.getByText(description, { exact: true }).waitFor();
+    });
+  }
+
+  it('says that the email address or password is incorrect, keeps what was typed, and focuses the password', async () => {
+    const { email } = harness.tenants.users.account;
+    await openForm();
+    await field('Email').fill(email);
+    await field('Password').fill('wrong');
+    await button('Sign in').click();
+    await harness.page.getByText('Incorrect email address or password.').waitFor();
+    await untilFocused(field('Password'));
+    await eventually(async () => expect(await field('Email').inputValue()).to.equal(email));
+  });
+
+  it("moves the focus to a refused field before the next frame, so that it can't take it from someone who has begun to type", async () => {
+    await openForm();
+    await harness.page.evaluate('window.requestAnimationFrame = () => 0');
+    await button('Sign in').click();
+    await harness.page.getByText('Enter your email address.').waitFor();
+    await untilFocused(field('Email'));
+  });
+
+  it('keeps showing the value of a new key if Create Key was clicked twice', async () => {
+    const { page } = harness;
+    await harness.enter('account');
+    // The longest name makes the largest dialog.
+    await fillInKey(page, 'W'.repeat(200), 'No expiration');
+    const { x, y, width, height } = (await button('Create Key').boundingBox()) ?? expect.fail('no button');
+    await button('Create Key').click();
+    const dialog = page.getByRole('alertdialog', { name: 'Save your key' });
+    await dialog.waitFor();
+    for (const part of [0.1, 0.5, 0.9]) await page.mouse.click(x + width * part, y + height * part);
+    await dialog.waitFor();
+    await button("I've Saved It").click();
+  });
+
+  it('asks the user to sign in again when the session has ended, and keeps what they typed', async () => {
+    const { page } = harness;
+    await harness.enter('account');
+    await fillInKey(page, 'Typed with care', '2 Years');
+    await harness.direct.storage.database.write('sessions').delete();
+    await clickUnderDialog(page, 'Create Key');
+
+    const ended = page.getByRole('alertdialog', { name: 'Your session has ended' });
+    await ended.getByLabel('Password').fill('wrong');
+    await ended.getByRole('button', { name: 'Sign in again' }).click();
+    await ended.getByText('Incorrect password.').waitFor();
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Escape');
+    await ended.getByLabel('Password').fill(password);
+    await ended.getByRole('button', { name: 'Sign in again' }).click();
+    await ended.waitFor({ state: 'detached' });
+
+    await eventually(async () => expect(await field('Name').inputValue()).to.equal('Typed with care'));
+    await button('Create Key').click();
+    await page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
+    await button("I've Saved It").click();
+    await row('Typed with care').waitFor();
   });
 });

@@ -1,6 +1,7 @@
+import { expect } from 'chai';
 import { instant } from '../../core/domain/instant.ts';
 import { browserForEach, describeBrowser } from '../support/browser.ts';
-import { clickUnderDialog } from '../support/console-harness.ts';
+import { clickUnderDialog, fillInKey } from '../support/console-harness.ts';
 import { createKeyOn, revokeKeyElsewhere } from '../support/sample-data.ts';
 import { until } from '../support/until.ts';
 
@@ -70,6 +71,23 @@ describeBrowser('after a failed or lost response', () => {
     await download;
   });
 
+  const loseResponses = (to: string, isDone: boolean) =>
+    browser.page.route(to, async (route) => {
+      if (route.request().method() === 'GET') return route.continue();
+      if (isDone) await route.fetch();
+      return route.abort();
+    });
+
+  it('a form says that the key may have been created, and keeps what was typed', async () => {
+    await open();
+    await loseResponses('**/console/api-keys', true);
+    await fillInKey(browser.page, 'In doubt', 'No expiration');
+    await button('Create Key').click();
+    await browser.page.getByText('The server may still have created the key.').waitFor();
+    await browser.page.locator('tr', { hasText: 'In doubt' }).waitFor();
+    expect(await browser.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('In doubt');
+  });
+
   describe('with two new keys', () => {
     beforeEach(async () => {
       for (const name of ['One', 'Two']) await createKeyOn(browser.harness, browser.harness.tenants.users.account, name);
@@ -82,13 +100,6 @@ describeBrowser('after a failed or lost response', () => {
       for (const name of ['One', 'Two']) await revokeKeyElsewhere(browser.harness, name).catch(() => undefined);
     });
     const page = () => browser.page;
-
-    const loseResponses = (to: string, isDone: boolean) =>
-      page().route(to, async (route) => {
-        if (route.request().method() === 'GET') return route.continue();
-        if (isDone) await route.fetch();
-        return route.abort();
-      });
 
     it('says which keys were revoked although the response was lost, with what they did', async () => {
       await loseResponses('**/revocations', true);

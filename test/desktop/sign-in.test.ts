@@ -4,9 +4,8 @@ import { createServer as createTlsServer } from 'node:https';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { screensFor } from '../../desktop/screens.ts';
 import { certificateAuthority, hasOpenssl } from '../support/certificate.ts';
-import { openConsole, signInAs, type UserName, untilFocused } from '../support/console-harness.ts';
+import { openConsole, signInAs } from '../support/console-harness.ts';
 import { startCoreHere } from '../support/core.ts';
 import { describeDesktop, launchConsole } from '../support/electron.ts';
 import { type Listening, listenHere } from '../support/listen.ts';
@@ -56,31 +55,6 @@ describeDesktop('the console, at sign-in,', () => {
     expect(content).to.equal(window);
   });
 
-  const viewers: readonly (readonly [UserName, string])[] = [
-    ['tied', 'Partner user · Blue Clinic, Northwind Voice'],
-    ['staff', 'Service staff'],
-  ];
-  for (const [user, description] of viewers) {
-    it(`shows the right screens to ${description}`, async () => {
-      await signInAs(harness, user);
-      const labels = screensFor(harness.tenants.users[user]).map(({ label }) => label);
-      await eventually(async () => {
-        const shown = await harness.page.getByRole('navigation').getByRole('link').allInnerTexts();
-        expect(shown.map((text) => text.split('\n')[0])).to.deep.equal(labels);
-      });
-      await harness.page.getByText(description, { exact: true }).waitFor();
-      await signOut();
-    });
-  }
-
-  it('says that the email address or password is incorrect, keeps what was typed, and focuses the password', async () => {
-    await submit(harness.core.url, harness.tenants.users.account.email, 'wrong');
-    await harness.page.getByText('Incorrect email address or password.').waitFor();
-    await untilFocused(harness.page.getByLabel('Password'));
-    await eventually(async () => expect(await harness.page.getByLabel('Server address').inputValue()).to.equal(harness.core.url));
-    await eventually(async () => expect(await harness.page.getByLabel('Email').inputValue()).to.equal(harness.tenants.users.account.email));
-  });
-
   it('says what to enter in every empty field', async () => {
     await submit('', '', '');
     await harness.page.getByText('Enter the address of your server.').waitFor();
@@ -88,20 +62,6 @@ describeDesktop('the console, at sign-in,', () => {
       await eventually(async () => expect(await harness.page.getByLabel(label).getAttribute('aria-invalid'), label).to.equal('true'));
     }
     await harness.page.getByLabel('Server address').and(harness.page.locator(':focus')).waitFor();
-  });
-
-  it("moves the focus to a refused field before the next frame, so that it can't take it from someone who has begun to type", async () => {
-    const { page } = harness;
-    const frames = await page.evaluateHandle(() => window.requestAnimationFrame);
-    await page.evaluate(() => {
-      window.requestAnimationFrame = () => 0;
-    });
-    await submit(harness.core.url, '', '');
-    await page.getByText('Enter your email address.').waitFor();
-    await page.getByLabel('Email').and(page.locator(':focus')).waitFor();
-    await page.evaluate((real) => {
-      window.requestAnimationFrame = real;
-    }, frames);
   });
 
   it('asks a server for its ways to sign in only once, however its address is then changed', async () => {

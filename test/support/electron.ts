@@ -97,6 +97,18 @@ export function chooseCommand({ app }: Pick<RunningConsole, 'app'>, command: Com
   return app.evaluate(({ Menu }, id) => Menu.getApplicationMenu()?.getMenuItemById(id)?.click(), command);
 }
 
+/** Whether the window would close now, instead of asking the user about a secret. Sends the event without closing it, which would end the app. */
+export function wouldClose({ app }: Pick<RunningConsole, 'app'>): Promise<boolean> {
+  return app.evaluate(({ BrowserWindow }) => {
+    let isKept = false;
+    const preventDefault = () => {
+      isKept = true;
+    };
+    BrowserWindow.getAllWindows()[0]?.emit('close', { preventDefault });
+    return !isKept;
+  });
+}
+
 /** A message box of the app. */
 type Question = { message: string; detail?: string; buttons: string[] };
 
