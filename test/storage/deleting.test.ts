@@ -1,3 +1,4 @@
+import { mock } from 'node:test';
 import { expect } from 'chai';
 import { findUser } from '../../core/admin/user.ts';
 import { identifyApiKey, listApiKeys, showRevokedApiKey, toDigest } from '../../core/domain/api-keys.ts';
@@ -10,14 +11,15 @@ import { toProblem } from '../../core/storage/engine/errors.ts';
 import { fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';
 import { databases, onEachDatabase } from '../support/databases.ts';
+import { openOnce } from '../support/suites.ts';
 import {
   createTenants,
-  type DirectAccess,
   insertCalls,
   insertKeys,
   openDirect,
+  restoredTenants,
+  restoreForEach,
   type Tenants,
-  tenantsForEach,
   toCaller,
 } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
@@ -39,9 +41,14 @@ const filled = databases('a user with many keys', async (databaseUrl) => {
 
 describe('a user with thousands of API keys', () => {
   onEachDatabase((kind) => {
-    let database: string;
-    let direct: DirectAccess;
-    let tenants: Tenants;
+    const tenants = {} as Tenants;
+    const direct = openOnce(async () => {
+      const { database, content } = await filled.createCopy(kind);
+      Object.assign(tenants, content);
+      return { ...(await openDirect(database, clock)), database };
+    });
+    restoreForEach(() => direct);
+    afterEach(() => mock.reset());
     const authorize = (n: number, { id: campaignId } = tenants.campaign) =>
       direct.ports.stores.calls.authorize({ campaignId, at: clock.now(), ...toCaller(createDigest(n)) });
     const left = async () => (await direct.storage.database.read('api_keys').pluck('id')).length;
@@ -60,12 +67,6 @@ describe('a user with thousands of API keys', () => {
       direct.ports.stores.apiKeys.find(partnerKeys(partner), `k${n}`).then((key) => key?.id);
     const recordedWith = async (partner: 'partner' | 'otherPartner') =>
       (await direct.storage.database.read('api_keys').where({ creator_partner_id: tenants[partner].id }).pluck('id')).length;
-
-    beforeEach(async () => {
-      ({ database, content: tenants } = await filled.createCopy(kind));
-      direct = await openDirect(database, clock);
-    });
-    afterEach(() => direct.close());
 
     it("is deleted immediately for every reader, while the keys' rows are deleted in batches, leaving other users' keys and correct counts", async () => {
       const deleted = await remove();
@@ -126,13 +127,13 @@ describe('a user with thousands of API keys', () => {
     });
 
     it('is completely deleted by the next core that starts if the process died, including the queued calls', async () => {
-      direct.storage.database.lanes.console.awaitWriters = () => Promise.reject(new Error('killed'));
+      mock.method(direct.storage.database.lanes.console, 'awaitWriters', () => Promise.reject(new Error('killed')));
       expect(await remove(true).catch(({ code }) => code)).to.equal('unavailable');
       await direct.storage.database
         .write('calls')
         .whereNot({ contact_id: 'c0' })
         .update({ state: 'queued', due_at: clock.now(), cancelled_at: null, ended_at: null });
-      const core = await startCoreHere(database, { clock });
+      const core = await startCoreHere(direct.database, { clock });
       const unfinished = () => direct.storage.database.read('revoked_api_keys').whereNotNull('cancelling_since').pluck('id');
       await until(async () => (await left()) === 1 && (await unfinished()).length === 0);
       expect(await statesOfCalls()).to.deep.equal(['queued', 'cancelled', 'cancelled']);
@@ -195,8 +196,9 @@ describe('a user with thousands of API keys', () => {
 
 describe("a campaign whose deletion doesn't end", () => {
   onEachDatabase((kind) => {
-    const { direct, tenants } = tenantsForEach(kind, clock);
+    const { direct, tenants } = restoredTenants(kind, clock);
     let id: string;
+    afterEach(() => mock.reset());
     beforeEach(async () => {
       ({ id } = await createCampaign(direct.ports, operator, 'Stays', tenants.account.id));
     });
@@ -229,20 +231,20 @@ describe("a campaign whose deletion doesn't end", () => {
 
     it('stays as it was if a statement that may place a call takes too long, or has placed one', async () => {
       const { console } = direct.storage.database.lanes;
-      console.awaitWriters = async () => false;
+      mock.method(console, 'awaitWriters', async () => false);
       expect(await failure(remove())).to.equal('unavailable');
       expect(await found()).to.deep.equal(asItWas());
-      console.awaitWriters = async () => {
+      mock.method(console, 'awaitWriters', async () => {
         await insertCalls(direct, tenants, ['c'], { campaign_id: id });
         return true;
-      };
+      });
       expect(await failure(remove())).to.equal('conflict');
       expect(await found()).to.deep.equal(asItWas());
     });
 
     it('is back soon if its process was killed or hangs, which then no longer deletes it', async () => {
       const { promise: hanging, resolve: goOn } = Promise.withResolvers<boolean>();
-      direct.storage.database.lanes.console.awaitWriters = () => hanging;
+      mock.method(direct.storage.database.lanes.console, 'awaitWriters', () => hanging);
       const removing = failure(remove());
       await until(async () => !(await found()).includes(id));
       const [hidden = ''] = await found();

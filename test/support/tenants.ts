@@ -1,3 +1,4 @@
+import type { Knex } from 'knex';
 import { toDigest } from '../../core/domain/api-keys.ts';
 import { deadlines } from '../../core/domain/deadlines.ts';
 import { instant } from '../../core/domain/instant.ts';
@@ -86,7 +87,7 @@ async function keepRows({ read, write, kind }: Lane): Promise<() => Promise<void
         'do_not_call_version',
       );
       for (const table of tables.toReversed()) await trx(table).delete();
-      for (const [table, rows] of kept) if (rows.length > 0) await trx(table).insert(rows);
+      for (const [table, rows] of kept) await insertAsJson(trx, kind, table, rows);
       // The stores remember rules and lists by their versions.
       const newest = (column: 'rules_version' | 'do_not_call_version') => Math.max(...partners.map((partner) => partner[column] ?? 0));
       const [rules, lists] = [newest('rules_version'), newest('do_not_call_version')];
@@ -203,16 +204,20 @@ export async function insertCalls(direct: DirectAccess, tenants: Tenants, ids: r
   await insertRows(direct, 'calls', rows);
 }
 
-/** Stores rows with the same columns as JSON. For thousands of rows, knex would take seconds to write the statement. */
-export async function insertRows({ storage }: DirectAccess, table: 'api_keys' | 'calls', rows: readonly object[]): Promise<void> {
-  const { write, kind } = storage.database;
+/** Stores rows that have the same columns. */
+export function insertRows({ storage }: DirectAccess, table: 'api_keys' | 'calls', rows: readonly object[]): Promise<void> {
+  return insertAsJson(storage.database.write, storage.database.kind, table, rows);
+}
+
+/** For thousands of rows, knex would take seconds to write the statement. */
+async function insertAsJson(knex: Knex, kind: DatabaseKind, table: string, rows: readonly object[]): Promise<void> {
   const columns = Object.keys(rows[0] ?? {});
   const values =
     kind === 'postgres'
       ? `${columns} FROM json_populate_recordset(NULL::${table}, ?)`
       : `${columns.map((column) => `value->>'${column}'`)} FROM json_each(?)`;
   for (let from = 0; from < rows.length; from += 1_000)
-    await write.raw(`INSERT INTO ${table} (${columns}) SELECT ${values}`, [JSON.stringify(rows.slice(from, from + 1_000))]);
+    await knex.raw(`INSERT INTO ${table} (${columns}) SELECT ${values}`, [JSON.stringify(rows.slice(from, from + 1_000))]);
 }
 
 /** An authenticator app with one secret. `code` returns the code of the current time step, or of one that many steps later. */
