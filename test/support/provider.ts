@@ -108,13 +108,13 @@ export async function startProviderApi() {
   const requests: ProviderRequest[] = [];
   const statuses: Response[] = [];
   /** The response to a GET request, by path. */
-  const resources: Record<string, object> = { '/ari/channels': [] };
+  const api: { resources: Record<string, object> } = { resources: { '/ari/channels': [] } };
   const server: Server = createServer(async (request, response) => {
     const path = request.url ?? '';
     if (request.method === 'GET') {
       return response
-        .writeHead(resources[path] ? 200 : 404, { 'Content-Type': 'application/json' })
-        .end(JSON.stringify(resources[path] ?? {}));
+        .writeHead(api.resources[path] ? 200 : 404, { 'Content-Type': 'application/json' })
+        .end(JSON.stringify(api.resources[path] ?? {}));
     }
     requests.push({ path, headers: request.headers, body: await text(request) });
     const next = statuses.shift() ?? 201;
@@ -122,7 +122,7 @@ export async function startProviderApi() {
     return response.writeHead(status, { 'Content-Type': 'application/json' }).end(body);
   });
   const { url, close } = await listenHere(server);
-  return { requests, statuses, resources, server, url, close };
+  return Object.assign(api, { requests, statuses, server, url, close });
 }
 
 /** Opens the events of Asterisk's WebSocket in RFC 6455 frames. */
