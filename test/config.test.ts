@@ -1,5 +1,6 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { adminCommand } from '../core/program.ts';
 import { ConfigError, readConfig, readDatabaseLocation, readManagementAddress, suggestAdmin } from '../core/server/start/config.ts';
@@ -150,10 +151,13 @@ describe('the configuration', () => {
     expect(documented.filter((name) => !name.endsWith('_FILE') || name.startsWith('TLS_'))).to.have.members(known);
     for (const { names, text } of rows) {
       const [unit = 'number'] = /seconds|days/.exec(text) ?? [];
-      const [, min, max] = /(\d+) to (\d+)/.exec(text) ?? [];
-      for (const name of min === undefined ? [] : names) {
-        for (const value of [min, max]) expect(readError({ [name]: `${value}` }), name).to.equal('none');
-        for (const value of [Number(min) - 1, Number(max) + 1]) expect(readError({ [name]: `${value}` })).to.contain(unit);
+      const [, min = '', max = ''] = /([\d.]+) to (\d+)/.exec(text) ?? [];
+      // Just beyond a bound of 0.1 is 0.09, beyond a whole number the next one.
+      const steps = min.includes('.') ? 100 : 1;
+      const outside = [Number(min) * steps - 1, Number(max) * steps + 1].map((bound) => String(bound / steps));
+      for (const name of min === '' ? [] : names) {
+        for (const value of [min, max]) expect(readError({ [name]: value }), name).to.equal('none');
+        for (const value of outside) expect(readError({ [name]: value }), name).to.contain(unit);
       }
     }
     for (const name of ['RETENTION_DAYS', 'AUDIT_RETENTION_DAYS']) {
@@ -161,6 +165,14 @@ describe('the configuration', () => {
       for (const value of ['1', '99999']) expect(readError({ [name]: value })).to.equal('none');
     }
     expect(readError({ DIALER_LIVE_CALLS: '1.5' })).to.equal('DIALER_LIVE_CALLS: must be a whole number from 1 to 100000');
+  });
+
+  it('is documented for the CLI: its page has every variable that its code has, and no other', () => {
+    const cli = new URL('../cli/', import.meta.url);
+    const list = (files: readonly string[]) => [
+      ...new Set(files.flatMap((file) => readFileSync(new URL(file, cli), 'utf8').match(/\bCALLKEY_[A-Z_]+/g) ?? [])),
+    ];
+    expect(list(['README.md'])).to.have.members(list(globSync('**/*.ts', { cwd: fileURLToPath(cli) })));
   });
 
   it("doesn't trust all addresses as proxies, and says so", () => {
