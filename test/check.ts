@@ -48,7 +48,7 @@ const leftOut: readonly { what: string; folder: string; mentions?: RegExp }[] = 
   },
   {
     what: 'commands that are killed, lack a disk or folder, or complete words in three shells',
-    folder: 'test/cli/(?:call/(?:cancel-batch|cancel-late-calls|place-file-faults)|completion|surroundings)',
+    folder: 'test/cli/(?:call/(?:cancel-batch|place-file-faults)|completion|surroundings)',
   },
   { what: 'examples in nine languages', folder: 'test/http/retrying' },
   { what: 'packages', folder: 'test/(?:scripts/pack-|cli/package)' },

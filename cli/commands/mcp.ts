@@ -49,12 +49,14 @@ async function serve(context: Context, { campaign, allow = [], maxCalls }: McpOp
     return work.finally(() => inFlight.delete(work));
   };
   const { McpServer } = await import('@modelcontextprotocol/server');
-  const { serveStdio } = await import('@modelcontextprotocol/server/stdio');
+  const { serveStdio, StdioServerTransport } = await import('@modelcontextprotocol/server/stdio');
   const tools = await createTools({ client, campaignId, allow, maxCalls }, track);
-  const served = serveStdio(() => tools.addTo(new McpServer({ name: 'callkey', version: context.version })));
+  const { stdin, stdout } = context.streams;
+  const transport = new StdioServerTransport(stdin, stdout);
+  const served = serveStdio(() => tools.addTo(new McpServer({ name: 'callkey', version: context.version })), { transport });
   const interrupt = interruptOnSignals(stop, () => undefined);
   try {
-    const left = once(context.streams.stdin, 'close').catch(() => undefined);
+    const left = once(stdin, 'close').catch(() => undefined);
     await Promise.race([left, once(stop.signal, 'abort')]);
     // An agent that disconnected won't see these results, but its calls are placed. Repeating them with the same request IDs is harmless.
     const reason = interrupt.signal() === undefined ? 'The agent disconnected. ' : '';

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { PassThrough, type Readable, type Writable } from 'node:stream';
 import { expect } from 'chai';
 import { z } from 'zod';
 import { sharedIntegrator } from '../support/integrator.ts';
@@ -10,11 +12,17 @@ const answerSchema = z.object({ id: z.number(), result: z.looseObject({}) });
 describe('callkey mcp', () => {
   const its = sharedIntegrator();
 
-  /** Starts the command as an agent does. */
+  const mcp = (...more: string[]) => ['mcp', '--campaign', its.tenants.campaign.id, ...more];
+
+  /** Starts the command in this process. */
   async function startAgent(...more: string[]) {
-    const process = its.home.start(['mcp', '--campaign', its.tenants.campaign.id, ...more], { keepOpen: true });
-    const { stdin, stdout } = process.child;
-    if (!stdin || !stdout) throw new Error('The process has no pipes.');
+    const [stdin, stdout] = [new PassThrough(), new PassThrough()];
+    const ended = its.home.runHere(mcp(...more), undefined, { stdin, stdout });
+    return { ...(await talk(stdin, stdout)), ended };
+  }
+
+  /** Opens a session, as an agent does. */
+  async function talk(stdin: Writable, stdout: Readable) {
     const answers = new Map<number, (result: Record<string, unknown>) => void>();
     createInterface({ input: stdout }).on('line', (line) => {
       const { id, result } = answerSchema.parse(JSON.parse(line));
@@ -31,12 +39,12 @@ describe('callkey mcp', () => {
     await ask('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } });
     send({ method: 'notifications/initialized' });
     const call = (name: string, args: object) => ask('tools/call', { name, arguments: args });
-    return { ...process, ask, call, leave: () => stdin.end() };
+    return { ask, call, leave: () => stdin.end() };
   }
   const callsTo = (phone: string) => its.direct.storage.database.read('calls').where({ phone });
   const getText = (result: Record<string, unknown>) => JSON.stringify(result['content']);
 
-  it('offers two tools, of which placing a call has effects in the real world, until SIGTERM, after which it exits with 0', async () => {
+  it('offers two tools, of which placing a call has effects in the real world', async () => {
     const agent = await startAgent();
     const { tools } = z
       .object({ tools: z.array(z.object({ name: z.string(), annotations: z.unknown(), inputSchema: z.looseObject({}) })) })
@@ -44,8 +52,8 @@ describe('callkey mcp', () => {
     expect(tools.map(({ name }) => name)).to.deep.equal(['place_call', 'cancel_call']);
     expect(tools[0]?.annotations).to.deep.include({ destructiveHint: true, idempotentHint: true, openWorldHint: true });
     expect(tools[0]?.inputSchema['required']).to.have.members(['requestId', 'contact']);
-    agent.child.kill('SIGTERM');
-    expect(await agent.ended).to.include({ code: 0, signal: null });
+    agent.leave();
+    await agent.ended;
   });
 
   it('places a call once, cancels it, and never reveals an outcome', async () => {
@@ -95,27 +103,30 @@ describe('callkey mcp', () => {
     its.network.faults.push(held.promise);
     void agent.call('place_call', { requestId: 'agent-4', contact: { phone } });
     await until(() => its.network.seen.length === 1);
-    agent.leave();
-    await agent.printed(/The agent disconnected\. Finishing 1 request/);
+    await once(agent.leave(), 'close');
     held.resolve();
-    expect((await agent.ended).code).to.equal(0);
+    const { code, stderr } = await agent.ended;
+    expect([code, stderr]).to.deep.equal([0, 'The agent disconnected. Finishing 1 request.\n']);
     expect(await callsTo(phone)).to.have.length(1);
   });
 
-  it('responds to a call in flight after SIGTERM, and refuses new ones', async () => {
-    const agent = await startAgent();
+  it('responds to a call in flight after SIGTERM, refuses new ones, and exits with 0', async () => {
+    const process = its.home.start(mcp(), { keepOpen: true });
+    const { stdin, stdout } = process.child;
+    if (!stdin || !stdout) throw new Error('The process has no pipes.');
+    const agent = await talk(stdin, stdout);
     const held = Promise.withResolvers<void>();
     its.network.faults.push(held.promise);
     const first = agent.call('place_call', { requestId: 'agent-6', contact: { phone: somePhone() } });
     await until(() => its.network.seen.length === 1);
-    agent.child.kill('SIGTERM');
-    await agent.printed(/^Finishing 1 request\.$/m);
+    process.child.kill('SIGTERM');
+    await process.printed(/^Finishing 1 request\.$/m);
     const late = await agent.call('place_call', { requestId: 'agent-7', contact: { phone: somePhone() } });
     expect(late).to.have.property('isError', true);
     expect(getText(late)).to.contain('is stopping');
     held.resolve();
     expect(getText(await first)).to.contain('queued');
-    expect((await agent.ended).code).to.equal(0);
+    expect(await process.ended).to.include({ code: 0, signal: null });
     expect(its.network.seen).to.have.length(1);
   });
 

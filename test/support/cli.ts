@@ -32,6 +32,9 @@ export type CliProcess = {
 /** `stdout`: a file instead of a pipe. `keepOpen`: the test writes to standard input itself, and ends it. */
 type CliOptions = { environment?: Record<string, string>; input?: string; main?: string; stdout?: string; keepOpen?: true };
 
+/** `stdin`, `stdout`: streams that the test writes and reads itself while the command runs. */
+export type HereOptions = { isTTY?: boolean; stdin?: PassThrough; stdout?: PassThrough };
+
 /** What happens while a command waits. */
 export type OnWait = (milliseconds: number, signal?: AbortSignal) => Promise<void> | void;
 
@@ -80,11 +83,11 @@ export class CliHome {
    * Runs the command in this process, with a clock on which waiting takes no time. Without main.ts: only for arguments that the command
    * line accepts, and not if a signal interrupts the command.
    */
-  async runHere(args: string[], onWait?: OnWait, isTTY = false): Promise<Ended> {
+  async runHere(args: string[], onWait?: OnWait, { isTTY = false, ...given }: HereOptions = {}): Promise<Ended> {
     const environment = this.#env();
     const output = () => Object.assign(new PassThrough(), { isTTY });
-    const streams = { stdin: new PassThrough().end(), stdout: output(), stderr: output() };
-    const written = Promise.all([text(streams.stdout), text(streams.stderr)]);
+    const streams = { stdin: new PassThrough().end(), stdout: output(), stderr: output(), ...given };
+    const written = Promise.all([given.stdout ? '' : text(streams.stdout), text(streams.stderr)]);
     let code = 0;
     const program = createProgram('0.0.0', async (work) => {
       const options = program.opts<GlobalOptions>();

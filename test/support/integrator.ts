@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { CliHome, type OnWait } from './cli.ts';
+import { CliHome, type HereOptions, type OnWait } from './cli.ts';
 import type { Ended } from './commands.ts';
 import { openCore } from './core.ts';
 import { faultyProxy } from './proxies.ts';
@@ -70,8 +70,8 @@ export function callFiles(its: ReturnType<typeof sharedIntegrator>) {
     placeHere: (path: string, more: string[] = [], onWait?: OnWait) => its.home.runHere(placing(path, more), onWait),
     ...{ listRuns, newestRun },
     cancelRun: async (...more: string[]) => its.home.run(['call', 'cancel', '--run', await newestRun(), ...more]),
-    cancelRunHere: async (onWait?: OnWait, isTTY = false) =>
-      its.home.runHere(['call', 'cancel', '--run', await newestRun()], onWait, isTTY),
+    cancelRunHere: async (onWait?: OnWait, options?: HereOptions) =>
+      its.home.runHere(['call', 'cancel', '--run', await newestRun()], onWait, options),
     /** Returns the number of calls to each of this test's phone numbers. */
     async calls(): Promise<number[]> {
       const rows: { phone: string | null }[] = await its.direct.storage.database
