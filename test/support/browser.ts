@@ -21,12 +21,11 @@ import { rootArgs } from '../../scripts/support/electron-runtime.ts';
 import { buildWebConsole } from './commands.ts';
 import { type EnginePage, fillInKey, finders, signInAs, type UserName } from './console-harness.ts';
 import { type CoreHarness, openCore } from './core.ts';
-import { keepRows } from './databases.ts';
 import { chooseCommand, launchConsole } from './electron.ts';
 import { faultyProxy } from './proxies.ts';
 import { createKeyOn } from './sample-data.ts';
 import { describeUnless, findProgram, openOnce } from './suites.ts';
-import { signIn } from './tenants.ts';
+import { restoreForEach, signIn } from './tenants.ts';
 
 const { CHROMIUM_PATH } = process.env;
 /** The headless shell is the same engine without the browser's window, which takes up to half of the processor time if each test opens one. */
@@ -153,9 +152,8 @@ export async function openPage(
  */
 export function pageForEach(): PageHarness {
   const harness = openOnce(() => openCore());
-  const rows = openOnce(() => keepRows(harness.database));
+  restoreForEach(() => harness.direct);
   const profile = profileForEach(() => harness.core.url, true);
-  afterEach(() => rows.putBack());
   return Object.defineProperty(
     Object.assign(harness, { enter: (...where: Parameters<PageHarness['enter']>) => enterIn(harness, profile.current)(...where) }),
     'page',

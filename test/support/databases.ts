@@ -6,7 +6,6 @@ import sqlite3 from 'sqlite3';
 import { systemClock } from '../../core/server/start/system.ts';
 import { shardSchema } from '../../core/storage/engine/call-lanes.ts';
 import { type Lane, type Mode, parseDatabaseUrl, withoutComments } from '../../core/storage/engine/database.ts';
-import { migrationsTable, ownTables } from '../../core/storage/engine/tables.ts';
 import { openDatabase, openStorage, unobserved } from '../../core/storage/storage.ts';
 import { databasesOn, type PostgresServer, startOn, startPostgres } from '../../scripts/support/postgres.ts';
 import { killAll } from '../../scripts/support/server-process.ts';
@@ -337,21 +336,4 @@ export function numbers(kind: DatabaseKind, count: number): string {
   return kind === 'postgres'
     ? `generate_series(1::bigint, ${count}) AS n(i)`
     : `(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count}) SELECT i FROM n) AS n`;
-}
-
-/** Tables whose rows aren't put back: versions there may only grow, because cores remember them. */
-const growing = ['partners', 'clock', 'recorded_retention', 'call_count_changes', migrationsTable];
-
-/** Keeps the rows of a SQLite database. @returns a function that puts them back, also while cores use the database */
-export async function keepRows(database: string): Promise<{ putBack(): Promise<void>; close(): Promise<void> }> {
-  const kept = new sqlite3.Database(database.slice('sqlite:'.length));
-  const execute = (sql: string) => new Promise<void>((resolve, reject) => kept.exec(sql, (error) => (error ? reject(error) : resolve())));
-  const file = newSqliteFile();
-  await execute(`PRAGMA busy_timeout = 5000; VACUUM INTO '${file}'; ATTACH '${file}' AS kept`);
-  const tables = ownTables.filter((table) => !growing.includes(table));
-  const back = tables.map((table) => `DELETE FROM main.${table}; INSERT INTO main.${table} SELECT * FROM kept.${table};`);
-  return {
-    putBack: () => execute(`BEGIN IMMEDIATE; ${back.join(' ')} UPDATE partners SET rules_version = rules_version + 1; COMMIT`),
-    close: () => new Promise((resolve) => kept.close(() => resolve())),
-  };
 }
