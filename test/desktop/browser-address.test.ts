@@ -1,9 +1,11 @@
 import { expect } from 'chai';
 import { DateTime } from 'luxon';
 import { instant } from '../../core/domain/instant.ts';
-import { browserForEach, describeBrowser } from '../support/browser.ts';
+import { browserForEach, describeBrowser, openPage } from '../support/browser.ts';
+import { finders } from '../support/console-harness.ts';
 import { textAt } from '../support/http.ts';
 import { createKeyOn } from '../support/sample-data.ts';
+import { openOnce } from '../support/suites.ts';
 import { password, placeCall } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 
@@ -70,29 +72,6 @@ describeBrowser('the console in a browser', () => {
       await open(`${url}/#/nonsense`);
       await says.waitFor();
       await heading('API keys').waitFor();
-    });
-
-    it('contains the search, sort order, page size and open key, which survive a reload and open in a new tab', async () => {
-      const { id } = await createKeyOn(browser.harness, browser.harness.tenants.users.account, 'Front desk');
-      await open();
-      await browser.page.getByLabel('Search by name').fill('front');
-      await button('Name').click();
-      await browser.page.getByLabel('Rows per page').selectOption('50');
-      await row('Front desk').click();
-      await panel().waitFor();
-      expect(await path()).to.equal(`/#/api-keys/${id}?search=front&sort=name&size=50`);
-      await browser.page.reload();
-      await panel().getByRole('heading', { name: 'Front desk' }).waitFor();
-      await eventually(async () => expect(await browser.page.getByLabel('Search by name').inputValue()).to.equal('front'));
-      await browser.page.locator('[aria-sort="ascending"]', { hasText: 'Name' }).waitFor();
-      const opening = browser.context.waitForEvent('page');
-      await browser.page.getByRole('link', { name: 'Front desk' }).click({ modifiers: ['Control'] });
-      const tab = await opening;
-      await tab.getByRole('complementary').getByRole('heading', { name: 'Front desk' }).waitFor();
-      await tab.close();
-      await button('Close details').click();
-      await browser.page.goBack();
-      await panel().waitFor();
     });
 
     it("opens a key, user or call that isn't on the loaded page of the list, and says if it no longer exists", async () => {
@@ -210,5 +189,61 @@ describeBrowser('the console in a browser', () => {
       await browser.page.getByLabel('Outcomes in the last 30 days').waitFor();
       await expectOneDay(`of calls, for the ${user} user`);
     }
+  });
+});
+
+describeBrowser('the address of a list with a search, a sort order, a page size and an open key', () => {
+  const harness = openOnce(() => openPage());
+  const { button, link, panel, row } = finders(() => harness.page);
+  let view: string;
+  before(async () => {
+    const { id } = await createKeyOn(harness, harness.tenants.users.account, 'Front desk');
+    view = `/#/api-keys/${id}?search=front&sort=name&size=50`;
+    await harness.enter('account');
+  });
+  const details = () => panel().getByRole('heading', { name: 'Front desk' });
+  /** Loads the console at this address, in a browser that remembers nothing. From a page of the console, only the address would change. */
+  async function load(address: string): Promise<void> {
+    await harness.page.evaluate('localStorage.clear()');
+    await harness.page.goto('about:blank');
+    await harness.page.goto(harness.core.url + address);
+  }
+
+  it('contains them all', async () => {
+    const { page } = harness;
+    await load('/#/api-keys');
+    await page.getByLabel('Search by name').fill('front');
+    await button('Name').click();
+    await page.getByLabel('Rows per page').selectOption('50');
+    await row('Front desk').click();
+    await details().waitFor();
+    expect(page.url()).to.equal(harness.core.url + view);
+  });
+
+  it('shows them again when it is loaded', async () => {
+    const { page } = harness;
+    await load(view);
+    await details().waitFor();
+    await eventually(async () => expect(await page.getByLabel('Search by name').inputValue()).to.equal('front'));
+    await page.locator('[aria-sort="ascending"]', { hasText: 'Name' }).waitFor();
+    expect(await page.getByLabel('Rows per page').inputValue()).to.equal('50');
+  });
+
+  it('opens in a new tab', async () => {
+    await load(view);
+    const opening = harness.page.context().waitForEvent('page');
+    await link('Front desk').click({ modifiers: ['Control'] });
+    const tab = await opening;
+    await tab.getByRole('complementary').getByRole('heading', { name: 'Front desk' }).waitFor();
+    await tab.close();
+  });
+
+  it('is left when the key is closed, and Back returns to it', async () => {
+    await load(view);
+    await button('Close details').click();
+    await details().waitFor({ state: 'detached' });
+    await harness.page.goBack();
+    await details().waitFor();
+    expect(harness.page.url()).to.equal(harness.core.url + view);
   });
 });
