@@ -2,9 +2,19 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { readFiles } from '../support/cli.ts';
 import { signInAs } from '../support/console-harness.ts';
 import { openCore } from '../support/core.ts';
-import { chooseButton, describeDesktop, launchConsole, listQuestions, type RunningConsole } from '../support/electron.ts';
+import {
+  chooseButton,
+  describeDesktop,
+  type LaunchOptions,
+  launchConsole,
+  listQuestions,
+  type RunningConsole,
+  wouldClose,
+} from '../support/electron.ts';
+import { openOnce } from '../support/suites.ts';
 import { password } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
@@ -13,10 +23,21 @@ const toEnd = ({ app }: RunningConsole) => once(app.process(), 'close');
 
 describeDesktop('crash recovery', () => {
   let running: RunningConsole;
-  const launch = async () => {
-    running = await launchConsole();
+  let hasEnded = true;
+  const harness = openOnce(() => openCore());
+  const launch = async (options?: LaunchOptions) => {
+    running = await launchConsole(options);
+    hasEnded = false;
+    running.app.process().once('exit', () => {
+      hasEnded = true;
+    });
     await running.page.waitForLoadState('load');
   };
+  // Tests share an app until one ends it.
+  beforeEach(async () => {
+    if (hasEnded) await launch();
+  });
+  after(() => running.close());
 
   /** Records when the page has crashed and reloaded. */
   const watchReopening = () =>
@@ -39,10 +60,19 @@ describeDesktop('crash recovery', () => {
   const inPage = (code: string): Promise<unknown> =>
     running.app.evaluate(({ BrowserWindow }, script) => BrowserWindow.getAllWindows()[0]?.webContents.executeJavaScript(script), code);
 
-  describe('if the app continues', () => {
-    before(launch);
-    after(() => running.close());
+  /** @returns the value of a new key of this name, for which a user has signed in */
+  async function showKeyValue(name: string): Promise<string> {
+    const { core, tenants } = harness;
+    const input = { server: core.url, email: tenants.users.account.email, password, keepSignedIn: false };
+    // While the page starts, it cancels sign-ins, so this waits for its heading.
+    await until(async () => (await inPage(`document.querySelector('h1') !== null`)) === true);
+    expect(await inPage(`callkey.signIn(${JSON.stringify(input)})`)).to.include({ ok: true });
+    return String(Reflect.get(Object(Reflect.get(Object(await create(name, 'UTC')), 'value')), 'keyValue'));
+  }
+  const create = (name: string, timeZone: string) =>
+    inPage(`callkey.request('createApiKey', { name: '${name}', expiration: { kind: 'none' }, timeZone: '${timeZone}' })`);
 
+  describe('if the app continues', () => {
     it('says that the page crashed, and reopens it', async () => {
       await chooseButton(running, 'Reopen');
       await crash();
@@ -84,8 +114,10 @@ describeDesktop('crash recovery', () => {
     it('asks about an unresponsive page, and withdraws the question when the page responds again', async () => {
       const wasTakenBack = await running.app.evaluate(async ({ BrowserWindow, dialog }) => {
         const [window] = BrowserWindow.getAllWindows();
+        const { showMessageBox } = dialog;
         const takenBack = new Promise<boolean>((resolve) => {
           dialog.showMessageBox = async (...args: unknown[]) => {
+            dialog.showMessageBox = showMessageBox;
             const { signal } = args.at(-1) as { signal: AbortSignal };
             await new Promise((done) => signal.addEventListener('abort', done));
             resolve(signal.aborted);
@@ -99,6 +131,15 @@ describeDesktop('crash recovery', () => {
       expect(wasTakenBack).to.equal(true);
       expect(await inPage('document.title')).to.equal('Callkey');
     });
+
+    it('lets the window close after a crash lost a key value, even if creating the next key failed', async () => {
+      await chooseButton(running, 'Reopen');
+      await showKeyValue('Lost');
+      await crash();
+      expect(await create('Next', 'Nowhere')).to.include({ ok: false });
+      await until(() => wouldClose(running));
+      await inPage('callkey.signOut()');
+    });
   });
 
   const fail = () =>
@@ -111,43 +152,16 @@ describeDesktop('crash recovery', () => {
     });
 
   describe('if the app exits', () => {
-    beforeEach(launch);
-    afterEach(() => running.close());
-
-    it('lets the window close after a crash lost a key value, even if creating the next key failed', async () => {
-      const harness = await openCore();
-      const { core, tenants } = harness;
-      await chooseButton(running, 'Reopen');
-      const input = { server: core.url, email: tenants.users.account.email, password, keepSignedIn: false };
-      // While the page starts, it cancels sign-ins, so this waits for its form.
-      await running.page.getByLabel('Email').waitFor();
-      await running.page.evaluate((argument) => window.callkey.signIn(argument), input);
-      const create = (timeZone: string) =>
-        inPage(`callkey.request('createApiKey', { name: 'Lost', expiration: { kind: 'none' }, timeZone: '${timeZone}' })`);
-      expect(await create('UTC')).to.include({ ok: true });
-      await crash();
-      expect(await create('Nowhere')).to.include({ ok: false });
-      const end = toEnd(running);
-      await running.app.evaluate(({ BrowserWindow }) => {
-        setImmediate(() => BrowserWindow.getAllWindows()[0]?.close());
-      });
-      expect(await end).to.deep.equal([0, null]);
-      await harness.close();
-    });
-
     it('names the key whose value was on screen when the whole app ended, and opens it', async () => {
-      const harness = await openCore();
-      await signInAs({ ...harness, page: running.page }, 'account');
-      await running.page.evaluate(() =>
-        window.callkey.request('createApiKey', { name: 'Cut off', expiration: { kind: 'none' }, timeZone: 'UTC' }),
-      );
-      const settings = join(running.userData, 'settings.json');
+      await showKeyValue('Cut off');
+      const { userData } = running;
+      const settings = join(userData, 'settings.json');
       await until(async () => readFileSync(settings, 'utf8').includes('Cut off'));
       const ended = toEnd(running);
       running.app.process().kill('SIGKILL');
       await ended;
 
-      running = await launchConsole({ userData: running.userData, env: { CHOSEN_BUTTON: 'Show' } });
+      await launch({ userData, env: { CHOSEN_BUTTON: 'Show' } });
       // While the app starts, it may lose the promise of an evaluation.
       await until(async () => (await listQuestions(running).catch(() => [])).length > 0);
       const [{ message, detail = '' } = { message: '' }, ...others] = await listQuestions(running);
@@ -156,7 +170,29 @@ describeDesktop('crash recovery', () => {
       expect(readFileSync(settings, 'utf8')).not.to.include('Cut off');
       await signInAs({ ...harness, page: running.page }, 'account');
       await running.page.getByRole('heading', { name: 'Cut off' }).waitFor();
-      await harness.close();
+    });
+
+    it('says that a key value was lost, leaves it nowhere, and quits if the user chooses to', async () => {
+      const keyValue = await showKeyValue('Shows');
+      const end = toEnd(running);
+      await chooseButton(running, 'Quit');
+      const asked = running.app.evaluate(
+        ({ BrowserWindow, dialog }) =>
+          new Promise<string>((resolve) => {
+            const { showMessageBox } = dialog;
+            dialog.showMessageBox = async (...args: unknown[]) => {
+              resolve((args.at(-1) as { detail: string }).detail);
+              return Reflect.apply(showMessageBox, dialog, args);
+            };
+            setImmediate(() => BrowserWindow.getAllWindows()[0]?.webContents.forcefullyCrashRenderer());
+          }),
+      );
+      expect(await asked).to.equal(
+        'You’re still signed in. The value of the API key “Shows” was on screen, and can’t be shown again. If you haven’t saved it, revoke the key and create a new one.',
+      );
+      expect(await end).to.deep.equal([0, null]);
+      expect(running.output()).not.to.include(keyValue);
+      for (const { path, text } of readFiles(running.userData)) expect(text.includes(keyValue), path).to.equal(false);
     });
 
     it('says that the main process failed, and restarts', async () => {

@@ -2,6 +2,8 @@ import { createCipheriv, pbkdf2Sync } from 'node:crypto';
 import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import type { SessionRow } from '../../core/storage/engine/tables.ts';
+import { readFiles } from '../support/cli.ts';
 import { openCore } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
 import {
@@ -54,6 +56,11 @@ describeDesktop('a stored session', () => {
     // So that the proxy sees the session's cookies.
     await running?.page.evaluate(() => window.callkey.request('listApiKeys', {}));
   };
+  /** @returns whether the user is signed in to each server */
+  const listSignedIn = async () => {
+    const servers = (await running?.page.evaluate(() => window.callkey.listServers())) ?? [];
+    return Object.fromEntries(servers.map(({ address, isSignedIn }) => [address, isSignedIn]));
+  };
   const home = () => running?.page.getByRole('heading', { name: 'API keys', exact: true }).waitFor();
 
   describe('without a keyring', () => {
@@ -76,21 +83,66 @@ describeDesktop('a stored session', () => {
 
   describe('with a keyring', () => {
     let keyring: Keyring;
-    /** The app's folder once it has stored a session, of which each test gets a copy. */
+    const other = openOnce(() => faultyProxy(harness.core.url));
+    /** A server where the user hasn't chosen to stay signed in. */
+    const unkept = openOnce(() => faultyProxy(harness.core.url));
+    /** The app's folder once it has stored sessions, of which each test gets a copy. */
     let stored: string;
     let cookies: string;
+    const sessions = () => harness.direct.storage.database.write('sessions');
+    let storedSessions: SessionRow[];
     before(async () => {
       keyring = await startKeyring();
       bus = keyring;
       stored = freshDirectory();
       userData = stored;
       await launch();
+      if (running) await chooseButton(running, 'Connect');
+      expect((await state())?.persistence).to.deep.equal({ possible: true });
+      await signIn(unkept.url, false);
+      await signIn(other.url);
       await signIn();
       await quit();
       cookies = network.seen.at(-1)?.headers.cookie ?? '';
+      storedSessions = await sessions().select();
     });
     after(closeBus);
-    beforeEach(() => cpSync(stored, userData, { recursive: true }));
+    beforeEach(async () => {
+      cpSync(stored, userData, { recursive: true });
+      await sessions().delete();
+      await sessions().insert(storedSessions);
+    });
+
+    it("is encrypted with the keyring's key, even without a desktop", () => {
+      expect(readFileSync(sessionFile(), 'latin1')).to.match(/^v11/);
+      for (const pair of cookies.split('; ')) {
+        const value = pair.slice(pair.indexOf('=') + 1);
+        for (const { path, text } of readFiles(userData)) expect(text.includes(value), path).to.equal(false);
+      }
+    });
+
+    it('keeps the user signed in until they sign out, but only where they chose to stay signed in', async () => {
+      const page = await launch();
+      const session = (await state())?.session;
+      expect(session?.ok && session.value.viewer.email).to.equal('ada@example.com');
+      expect(await listSignedIn()).to.deep.equal({ [network.url]: true, [other.url]: true, [unkept.url]: false });
+      expect((await page.evaluate(() => window.callkey.signOut())).ok).to.equal(true);
+      await quit();
+
+      const again = await launch();
+      expect((await state())?.session).to.equal(null);
+      await signIn();
+      // The server recognizes the device, but nothing more.
+      const names = (header = '') => header.split('; ').map((pair) => pair.replace(/=.*/, ''));
+      const [attempt] = network.seen.filter(({ method }) => method === 'POST').slice(-1);
+      expect(names(attempt?.headers.cookie).map((name) => name.replace(/_\w{8}(?=\.|$)/, ''))).to.have.members([
+        'callkey_device',
+        'callkey_device.sig',
+      ]);
+      for (const { url } of [network, other]) await again.evaluate((address) => window.callkey.forgetServer(address), url);
+      await quit();
+      expect(readdirSync(userData)).not.to.include('session');
+    });
 
     it("isn't used if it's encrypted with Chromium's public key", async () => {
       const pairs = cookies.split('; ').map((pair) => pair.split(/=(.*)/s, 2));
@@ -104,31 +156,22 @@ describeDesktop('a stored session', () => {
     });
 
     it("is resumed as soon as the user unlocks the keyring, and isn't lost if they sign in elsewhere before", async () => {
-      await using cleanup = new AsyncDisposableStack();
-      const other = await faultyProxy(harness.core.url);
-      cleanup.defer(() => other.close());
       await keyring.lock();
       const page = await launch();
       await page.getByText('Waiting for this system’s encrypted storage.').waitFor();
-      await signIn(other.url);
+      await signIn(unkept.url);
       await page.evaluate((address) => window.callkey.selectServer(address), network.url);
       await keyring.answerPrompt('unlock');
       await home();
       await quit();
       await launch();
       await home();
-      const servers = await running?.page.evaluate(() => window.callkey.listServers());
-      expect(servers?.map(({ isSignedIn }) => isSignedIn)).to.deep.equal([true, true]);
+      expect(await listSignedIn()).to.deep.equal({ [network.url]: true, [other.url]: true, [unkept.url]: true });
     });
 
     it('is kept while the keyring stays locked, and is ended where the user signed out since', async () => {
-      await using cleanup = new AsyncDisposableStack();
-      const other = await faultyProxy(harness.core.url);
-      cleanup.defer(() => other.close());
-      await launch();
-      if (running) await chooseButton(running, 'Connect');
-      await signIn(other.url);
-      await quit();
+      const ends = () => other.seen.filter(({ method }) => method === 'DELETE').length;
+      const endsBefore = ends();
       const bytes = readFileSync(sessionFile());
       await keyring.lock();
       const page = await launch();
@@ -142,15 +185,10 @@ describeDesktop('a stored session', () => {
       await launch();
       await keyring.answerPrompt('unlock');
       await until(async () => (await state())?.persistence?.possible === true);
-      const servers = await running?.page.evaluate(() => window.callkey.listServers());
-      expect(servers).to.have.deep.members([
-        { address: other.url, email: 'ada@example.com', isSignedIn: false },
-        { address: network.url, email: 'ada@example.com', isSignedIn: true },
-      ]);
+      expect(await listSignedIn()).to.deep.equal({ [network.url]: true, [other.url]: false, [unkept.url]: false });
       expect(JSON.parse(readFileSync(join(userData, 'settings.json'), 'utf8'))).not.to.have.property('signedOut');
       // The first one is of the session that started while the keyring was locked.
-      const ends = () => other.seen.filter(({ method }) => method === 'DELETE').length;
-      await until(() => ends() === 2);
+      await until(() => ends() === endsBefore + 2);
     });
 
     it("is set aside if it's damaged, and the user is told", async () => {

@@ -1,40 +1,32 @@
-import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { readFiles } from '../support/cli.ts';
 import { openCore } from '../support/core.ts';
-import {
-  chooseButton,
-  describeDesktop,
-  type LaunchOptions,
-  launchConsole,
-  missingKeyring,
-  type RunningConsole,
-  startKeyring,
-} from '../support/electron.ts';
+import { freshDirectory } from '../support/databases.ts';
+import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
 import { faultyProxy } from '../support/proxies.ts';
 import { openOnce } from '../support/suites.ts';
 import { password } from '../support/tenants.ts';
 
-async function signIn({ page }: RunningConsole, server: string, keepSignedIn: boolean) {
-  // While the page is loading, it cancels sign-ins, so this waits for its heading.
-  await page.locator('h1').first().waitFor();
-  return page.evaluate((input) => window.callkey.signIn(input), { server, email: 'ada@example.com', password, keepSignedIn });
-}
+const args = ['--password-store=basic'];
+const secret = 'a secret that was copied';
+const copy = ({ page }: RunningConsole, text: string) => page.evaluate((value) => window.callkey.copySecret(value), text);
+const copyElsewhere = ({ app }: RunningConsole) => app.evaluate(async ({ clipboard }) => clipboard.writeText('a shopping list'));
 
 describeDesktop('the console, when it handles secrets,', () => {
-  const harness = openOnce(() => openCore());
-  const network = openOnce(() => faultyProxy(harness.core.url));
-  let running: RunningConsole;
-  const launch = async (options: LaunchOptions = {}) => {
-    running = await launchConsole({ args: ['--password-store=basic'], ...options });
-  };
-  afterEach(() => running.close());
-
   it('keeps the session’s cookie in the main process, out of every page and file, and says why it doesn’t store the session without a keyring', async () => {
-    await launch();
-    const answer = await signIn(running, network.url, true);
+    await using cleanup = new AsyncDisposableStack();
+    const harness = await openCore();
+    cleanup.defer(() => harness.close());
+    const network = await faultyProxy(harness.core.url);
+    cleanup.defer(() => network.close());
+    const running = await launchConsole({ args });
+    cleanup.defer(() => running.close());
+    // While the page is loading, it cancels sign-ins, so this waits for its heading.
+    await running.page.locator('h1').first().waitFor();
+    const input = { server: network.url, email: 'ada@example.com', password, keepSignedIn: true };
+    const answer = await running.page.evaluate((argument) => window.callkey.signIn(argument), input);
     expect(answer.ok).to.equal(true);
     const { persistence } = await running.page.evaluate(() => window.callkey.getStartupState());
     expect(persistence).to.deep.equal({
@@ -58,109 +50,67 @@ describeDesktop('the console, when it handles secrets,', () => {
     for (const each of [...values, password]) expect(everywhere.filter((text) => text.includes(each))).to.deep.equal([]);
     expect(readdirSync(running.userData)).not.to.include('session');
   });
+});
 
-  describe('while a key value is visible', () => {
-    const showKeyValue = async () => {
-      await launch();
-      await signIn(running, harness.core.url, false);
-      const created = await running.page.evaluate(() => {
-        const heard: string[] = [];
-        Object.assign(window, { heard });
-        window.callkey.onCommand((command) => heard.push(command));
-        return window.callkey.request('createApiKey', { name: 'Shows', expiration: { kind: 'none' }, timeZone: 'UTC' });
-      });
-      if (!created.ok) throw new Error(JSON.stringify(created.failure));
-      return created.value.keyValue;
-    };
-    const untilClose = () => running.page.waitForFunction(() => (window as unknown as { heard: string[] }).heard.includes('close'));
-
-    it('quits only after asking the page', async () => {
-      await showKeyValue();
-      await running.app.evaluate(({ app }) => app.quit());
-      await untilClose();
-      const ended = once(running.app.process(), 'exit');
-      // The page may close before it responds.
-      await running.page.evaluate(() => window.callkey.closeWindow()).catch(() => undefined);
-      await ended;
-    });
-
-    it('says after a crash that the value was lost, and quits if the user chooses to', async () => {
-      const keyValue = await showKeyValue();
-      const detail = running.app.evaluate(
-        ({ BrowserWindow, dialog }) =>
-          new Promise<string>((resolve) => {
-            dialog.showMessageBox = async (...args: unknown[]) => {
-              resolve((args.at(-1) as { detail: string }).detail);
-              return { response: 1, checkboxChecked: false };
-            };
-            setImmediate(() => BrowserWindow.getAllWindows()[0]?.webContents.forcefullyCrashRenderer());
-          }),
-      );
-      const ended = once(running.app.process(), 'exit');
-      expect(await detail).to.equal(
-        'You’re still signed in. The value of the API key “Shows” was on screen, and can’t be shown again. If you haven’t saved it, revoke the key and create a new one.',
-      );
-      expect(await ended).to.deep.equal([0, null]);
-      expect(running.output()).not.to.include(keyValue);
-      for (const { path, text } of readFiles(running.userData)) expect(text.includes(keyValue), path).to.equal(false);
+describeDesktop('a copied secret', () => {
+  const running = openOnce(() => launchConsole({ args }));
+  before(async () => {
+    // Replaces the main process's timers with timers that the test runs.
+    await running.app.evaluate(() => {
+      const held: (() => unknown)[] = [];
+      const set = globalThis.setTimeout;
+      const hold = (run: () => unknown, afterMs = 0) => {
+        if (afterMs === 60_000) held.push(run);
+        return set(run, afterMs);
+      };
+      Object.assign(globalThis, { held, setTimeout: hold });
     });
   });
 
-  describe('with the system’s keyring', () => {
-    if (missingKeyring !== undefined) {
-      it.skip(`isn't tested: ${missingKeyring} isn't installed`);
-      return;
-    }
-    const args: string[] = [];
-    let env: Record<string, string>;
-    const keyring = openOnce(() => startKeyring());
-    before(async () => {
-      ({ env } = keyring);
+  const clipboardText = () => running.app.evaluate(async ({ clipboard }) => clipboard.readText());
+  /** @returns how many timers there were */
+  const runHeldTimers = () =>
+    running.app.evaluate(async () => {
+      const { held } = globalThis as unknown as { held: (() => unknown)[] };
+      const due = held.splice(0);
+      for (const run of due) await run();
+      return due.length;
     });
 
-    it('keeps the user signed in until they sign out, even without a desktop, but only where they chose to stay signed in', async () => {
-      await using cleanup = new AsyncDisposableStack();
-      const other = await faultyProxy(harness.core.url);
-      cleanup.defer(() => other.close());
-      await launch({ args, env });
-      const { userData } = running;
-      await chooseButton(running, 'Connect');
-      expect((await running.page.evaluate(() => window.callkey.getStartupState())).persistence).to.deep.equal({ possible: true });
-      await signIn(running, other.url, false);
-      await signIn(running, network.url, true);
-      await running.page.evaluate(() => window.callkey.request('listApiKeys', {}));
-      await running.close();
-      expect(readFileSync(join(userData, 'session'), 'latin1'), "the keyring's key").to.match(/^v11/);
-      const cookie = network.seen.at(-1)?.headers.cookie ?? '';
-      for (const pair of cookie.split('; ')) {
-        const value = pair.slice(pair.indexOf('=') + 1);
-        for (const { path, text } of readFiles(userData)) expect(text.includes(value), path).to.equal(false);
-      }
+  it('is cleared from the clipboard after a minute', async () => {
+    await copy(running, secret);
+    expect(await clipboardText()).to.equal(secret);
+    expect(await runHeldTimers()).to.equal(1);
+    expect(await clipboardText()).to.equal('');
+  });
 
-      await launch({ args, env, userData });
-      const { session } = await running.page.evaluate(() => window.callkey.getStartupState());
-      expect(session?.ok && session.value.viewer.email).to.equal('ada@example.com');
-      const servers = await running.page.evaluate(() => window.callkey.listServers());
-      expect(servers.map(({ address, isSignedIn }) => [address, isSignedIn])).to.deep.equal([
-        [network.url, true],
-        [other.url, false],
-      ]);
-      expect((await running.page.evaluate(() => window.callkey.signOut())).ok).to.equal(true);
-      await running.close();
+  it('is the only text that the console clears: a copied ID stays', async () => {
+    await running.page.evaluate(() => window.callkey.copyText('an id'));
+    expect(await clipboardText()).to.equal('an id');
+    expect(await runHeldTimers()).to.equal(0);
+  });
 
-      await launch({ args, env, userData });
-      expect((await running.page.evaluate(() => window.callkey.getStartupState())).session).to.equal(null);
-      await signIn(running, network.url, true);
-      // The server recognizes the device, but nothing more.
-      const names = (cookies = '') => cookies.split('; ').map((pair) => pair.replace(/=.*/, ''));
-      const [attempt] = network.seen.filter(({ method }) => method === 'POST').slice(-1);
-      expect(names(attempt?.headers.cookie).map((name) => name.replace(/_\w{8}(?=\.|$)/, ''))).to.have.members([
-        'callkey_device',
-        'callkey_device.sig',
-      ]);
-      await running.page.evaluate((address) => window.callkey.forgetServer(address), network.url);
-      await running.close();
-      expect(readdirSync(userData)).not.to.include('session');
-    });
+  it("isn't cleared if something else was copied since", async () => {
+    await copy(running, secret);
+    await copyElsewhere(running);
+    expect(await runHeldTimers()).to.equal(1);
+    expect(await clipboardText()).to.equal('a shopping list');
+  });
+
+  it('is cleared from the clipboard when the app quits', async () => {
+    await copy(running, secret);
+    const file = join(freshDirectory(), 'clipboard');
+    // Linux clears the clipboard when the app ends, so this reads it just before.
+    await running.app.evaluate(async ({ app, clipboard }, path) => {
+      const { writeFileSync: write } = process.getBuiltinModule('node:fs');
+      const quit = app.quit.bind(app);
+      // The app quits twice: the first time, it delays quitting until its work is done.
+      app.quit = async () => {
+        write(path, await clipboard.readText());
+        quit();
+      };
+    }, file);
+    await running.close();
+    expect(readFileSync(file, 'utf8')).to.equal('');
   });
 });
