@@ -48,7 +48,7 @@ async function setKey(context: Context, words: readonly string[], { insecureStor
 
   await store.write(keyValue);
   // From here on, commands use the new key. If this command stops earlier, they use the old key and server.
-  await changeProfiles(context.folders, (profiles) => profiles.set(profile, { server, key: place }));
+  await changeProfiles(context, (profiles) => profiles.set(profile, { server, key: place }));
   await deleteOldKey(context, settings, store.id);
   context.output.answer(
     { profile, server, stored: place },
@@ -152,7 +152,7 @@ async function forgetKey(context: Context): Promise<void> {
     );
   const store = await (await loadKeys()).openKeyStore(profile.key, profileName, profile.server, context.folders);
   const forgotten = await store.delete();
-  await (await loadSettings()).changeProfiles(context.folders, (profiles) => profiles.delete(profileName));
+  await (await loadSettings()).changeProfiles(context, (profiles) => profiles.delete(profileName));
   context.output.answer(
     { profile: profileName, forgotten },
     `Forgot the profile ${profileName}. Its key keeps working until you revoke it in the console.`,

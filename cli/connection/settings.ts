@@ -4,6 +4,7 @@ import { readServerAddress } from '#contract/server-address.ts';
 import { parseJson } from '#contract/text/json.ts';
 import { isIdentifier } from '#contract/text/text.ts';
 import { CallkeyError, usageError } from '../client/errors.ts';
+import type { Timing } from '../client/timing.ts';
 import { inTurn, readIfExists, writeDurably } from '../state/durable-file.ts';
 import type { Environment, Folders } from '../state/folders.ts';
 import { shellCommand } from '../terminal/help.ts';
@@ -13,6 +14,8 @@ export type GlobalOptions = { profile?: string; server?: string; state?: string;
 
 /** Where settings come from. */
 export type SettingsSource = { options: GlobalOptions; environment: Environment; folders: Folders };
+/** Commands that change the same settings wait for each other. */
+type Changing = SettingsSource & { timing: Timing };
 
 const keyLocations = ['keychain', 'file'] as const;
 /** Where a profile's key is stored. */
@@ -74,8 +77,11 @@ export async function readProfiles(folders: Folders): Promise<Profiles> {
   return new Map(Object.entries((await readJson(path, z.record(z.string(), profileSchema), advice)) ?? {}));
 }
 
-export function changeProfiles(folders: Folders, change: (profiles: Profiles) => unknown): Promise<void> {
-  return changeJson(profilesFile(folders), storageAdvice, async () => {
+export function changeProfiles(
+  { folders, timing }: Pick<Changing, 'folders' | 'timing'>,
+  change: (profiles: Profiles) => unknown,
+): Promise<void> {
+  return changeJson(profilesFile(folders), timing, storageAdvice, async () => {
     const profiles = await readProfiles(folders);
     change(profiles);
     return Object.fromEntries(profiles);
@@ -108,7 +114,7 @@ export async function readAliases(source: SettingsSource): Promise<Map<string, s
 }
 
 /** Stores an alias. @param campaign an ID or another alias @returns the ID @throws CallkeyError `usage` */
-export async function setAlias(source: SettingsSource, name: string, campaign: string): Promise<string> {
+export async function setAlias(source: Changing, name: string, campaign: string): Promise<string> {
   if (!aliasForm.test(name))
     throw usageError(`"${name}" isn't a valid alias. Start with a letter, and use up to 32 letters, digits and dashes.`);
   const campaignId = await resolveCampaign(source, campaign);
@@ -117,7 +123,7 @@ export async function setAlias(source: SettingsSource, name: string, campaign: s
 }
 
 /** @throws CallkeyError `notFound` */
-export async function deleteAlias(source: SettingsSource, name: string): Promise<void> {
+export async function deleteAlias(source: Changing, name: string): Promise<void> {
   await changeAliases(source, (aliases) => {
     if (aliases.delete(name)) return;
     const command = shellCommand({ profile: source.options.profile }, 'campaign', 'list');
@@ -127,9 +133,9 @@ export async function deleteAlias(source: SettingsSource, name: string): Promise
 
 const aliasesFile = (folders: Folders) => join(folders.config, 'campaigns.json');
 
-async function changeAliases(source: SettingsSource, change: (aliases: Map<string, string>) => void): Promise<void> {
+async function changeAliases(source: Changing, change: (aliases: Map<string, string>) => void): Promise<void> {
   const { profileName } = await readSettings(source);
-  await changeJson(aliasesFile(source.folders), "You can use the campaign's ID instead of an alias.", async () => {
+  await changeJson(aliasesFile(source.folders), source.timing, "You can use the campaign's ID instead of an alias.", async () => {
     const all = await readAllAliases(source.folders);
     const aliases = all.get(profileName) ?? new Map();
     change(aliases);
@@ -154,6 +160,6 @@ async function readJson<Schema extends z.ZodType>(path: string, schema: Schema, 
 }
 
 /** Reads and replaces a file. Commands that do so at the same time take turns, so that none undoes another's change. */
-function changeJson(path: string, advice: string, read: () => Promise<object>): Promise<void> {
-  return inTurn(path, async () => writeDurably(path, `${JSON.stringify(await read(), undefined, 2)}\n`, advice), advice);
+function changeJson(path: string, timing: Timing, advice: string, read: () => Promise<object>): Promise<void> {
+  return inTurn(path, timing, async () => writeDurably(path, `${JSON.stringify(await read(), undefined, 2)}\n`, advice), advice);
 }

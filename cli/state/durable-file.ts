@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { CallkeyError, errorCode } from '../client/errors.ts';
-import { systemTiming } from '../client/timing.ts';
+import type { Timing } from '../client/timing.ts';
 
 /** Only the owner can read these files and folders. */
 export const privateFile = 0o600;
@@ -65,7 +65,7 @@ async function replace(path: string, text: string): Promise<void> {
 const lockLife = 5_000;
 
 /** Makes commands that change the same files take turns. @param path the lock is next to it @throws CallkeyError `failed` */
-export async function inTurn<Result>(path: string, change: () => Promise<Result>, advice?: string, timing = systemTiming): Promise<Result> {
+export async function inTurn<Result>(path: string, timing: Timing, change: () => Promise<Result>, advice?: string): Promise<Result> {
   const lock = `${path}.lock`;
   try {
     await makeFolder(dirname(path));
@@ -74,10 +74,9 @@ export async function inTurn<Result>(path: string, change: () => Promise<Result>
       if (seen !== found) [seen, since] = [found, timing.elapsed()];
       // Commands also take turns to delete it, or a slow one would delete the lock of the command that has replaced it.
       else if (timing.elapsed() - since > lockLife) {
-        const remove = async () => {
+        await inTurn(lock, timing, async () => {
           if ((await identify(lock)) === found) await rm(lock, { force: true });
-        };
-        await inTurn(lock, remove, undefined, timing);
+        });
       }
     }
   } catch (error) {

@@ -99,7 +99,7 @@ describe('commands that take turns', () => {
       changing--;
     };
     try {
-      await Promise.all([inTurn(path, change, '', timing), inTurn(path, change, '', timing)]);
+      await Promise.all([inTurn(path, timing, change), inTurn(path, timing, change)]);
       expect([changes, most, readdirSync(dirname(path))]).to.deep.equal([2, 1, []]);
     } finally {
       restore();

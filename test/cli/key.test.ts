@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
+import { systemTiming } from '../../cli/client/timing.ts';
 import { changeProfiles, setAlias } from '../../cli/connection/settings.ts';
 import { xdgFolders } from '../../cli/state/folders.ts';
 import { CliHome } from '../support/cli.ts';
@@ -108,16 +109,15 @@ describe('callkey key', () => {
       expect(home.files().filter(({ text }) => text.includes(other))).to.have.length(1);
     });
 
-    it('keeps all profiles and aliases if commands store several at the same time, even after a command was killed', async () => {
+    it('keeps all profiles and aliases if commands store several at the same time', async () => {
       const home = new CliHome();
       const names = Array.from({ length: 6 }, (_, n) => `p${n}`);
       const folders = xdgFolders({}, home.directory);
       const folder = folders.config;
-      mkdirSync(folder, { recursive: true });
-      writeFileSync(join(folder, 'profiles.json.lock'), '');
+      const context = { options: {}, environment: {}, folders, timing: systemTiming };
       await Promise.all([
-        ...names.map((name) => changeProfiles(folders, (profiles) => profiles.set(name, { server, key: 'file' }))),
-        ...names.map((name) => setAlias({ options: {}, environment: {}, folders }, name, 'a'.repeat(40))),
+        ...names.map((name) => changeProfiles(context, (profiles) => profiles.set(name, { server, key: 'file' }))),
+        ...names.map((name) => setAlias(context, name, 'a'.repeat(40))),
       ]);
       expect(Object.keys(readJson(join(folder, 'profiles.json'))).toSorted()).to.deep.equal(names);
       expect(Object.keys(readJson(join(folder, 'campaigns.json'))['default'] ?? {}).toSorted()).to.deep.equal(names);
