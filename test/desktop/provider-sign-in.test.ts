@@ -4,25 +4,23 @@ import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
-import { describeBrowser, sharedBrowser, violationsOn } from '../support/browser.ts';
+import { describeBrowser, profileForEach, sharedBrowser, violationsOn } from '../support/browser.ts';
 import { button, clickUnderDialog, home } from '../support/console-harness.ts';
 import { describeDesktop, launchConsole, watchOver } from '../support/electron.ts';
 import { ask, textAt } from '../support/http.ts';
-import { openWithProvider, signInForApp, TestBrowser } from '../support/identity-provider.ts';
+import { openWithProvider, providerSuite, signInForApp, TestBrowser } from '../support/identity-provider.ts';
 import { faultyProxy } from '../support/proxies.ts';
-import { openForEach, openOnce } from '../support/suites.ts';
+import { openOnce } from '../support/suites.ts';
 import { until } from '../support/until.ts';
 
 describeBrowser('the console in a browser, with sign-in at a provider,', () => {
-  const harness = openForEach(() => openWithProvider());
-  let context: BrowserContext;
+  const { harness } = providerSuite();
+  const profile = profileForEach(() => harness.url, true);
   let page: Page;
-  beforeEach(async () => {
+  beforeEach(() => {
     harness.provider.asks = true;
-    context = await (await sharedBrowser()).newContext();
-    page = await context.newPage();
+    ({ page } = profile.current);
   });
-  afterEach(() => context.close());
 
   async function signInThere(on = page): Promise<void> {
     await button(on, 'Sign in with Example Corp').click();
@@ -55,15 +53,17 @@ describeBrowser('the console in a browser, with sign-in at a provider,', () => {
   });
 
   it("says that the provider isn't responding, and signs the user in once it is", async () => {
-    harness.provider.intercept = (_path, _req, res) => {
+    harness.provider.intercept = (path, _req, res) => {
+      if (path !== '/token') return false;
       res.writeHead(503, { 'Content-Type': 'text/html' }).end('<h1>Down</h1>');
       return true;
     };
     await page.goto(harness.url);
-    await button(page, 'Sign in with Example Corp').click();
+    await signInThere();
     await page.getByText('The provider isn’t responding.').waitFor();
     harness.provider.intercept = () => false;
-    await signInThere();
+    // The provider still has its own session of the user, as in the tab below.
+    await button(page, 'Sign in with Example Corp').click();
     await home(page);
   });
 
@@ -78,7 +78,7 @@ describeBrowser('the console in a browser, with sign-in at a provider,', () => {
     await clickUnderDialog(page, 'Create Key');
     const dialog = page.getByRole('alertdialog', { name: 'Your session has ended' });
     const [tab] = await Promise.all([
-      context.waitForEvent('page'),
+      page.waitForEvent('popup'),
       dialog.getByRole('button', { name: 'Sign in with Example Corp' }).click(),
     ]);
     // The provider still has its own session of the user, so the tab signs in without a form.

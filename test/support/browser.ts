@@ -24,7 +24,7 @@ import { type CoreHarness, openCore } from './core.ts';
 import { chooseCommand, launchConsole } from './electron.ts';
 import { faultyProxy } from './proxies.ts';
 import { createKeyOn } from './sample-data.ts';
-import { describeUnless, findProgram, openOnce } from './suites.ts';
+import { describeUnless, findProgram, openForEach, openOnce } from './suites.ts';
 import { restoreForEach, signIn } from './tenants.ts';
 
 const { CHROMIUM_PATH } = process.env;
@@ -151,18 +151,21 @@ export async function openPage(
  * the page is empty, and the profile and the database have only what they had before. A test fails if its page warns or throws an error.
  */
 export function pageForEach(): PageHarness {
-  const harness = openOnce(() => openCore());
-  restoreForEach(() => harness.direct);
-  const profile = profileForEach(() => harness.core.url, true);
-  return Object.defineProperty(
-    Object.assign(harness, { enter: (...where: Parameters<PageHarness['enter']>) => enterIn(harness, profile.current)(...where) }),
-    'page',
-    { get: () => profile.current.page },
-  ) as PageHarness;
+  const served = openOnce(() => openCore());
+  restoreForEach(() => served.direct);
+  const profile = profileForEach(() => served.core.url, true);
+  return openForEach(async () => {
+    const { current } = profile;
+    return { ...served, page: current.page, enter: enterIn(served, current), close: async () => undefined };
+  });
 }
 
-/** Opens a browser profile for each test of a suite, or shares one: after each test, it's emptied, or closed if it can't be. */
-function profileForEach(url: () => string, isShared: boolean) {
+/**
+ * Opens a browser profile for each test of a suite, or shares one: after each test, it's emptied, or closed if it can't be.
+ *
+ * @param url where the tests open the console
+ */
+export function profileForEach(url: () => string, isShared: boolean) {
   let shared: Profile | undefined;
   const current = () => {
     if (!shared) throw new Error('A profile is open only during a test.');
