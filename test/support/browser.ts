@@ -18,6 +18,7 @@ import type { Clock } from '../../core/domain/ports.ts';
 import type { Command } from '../../desktop/ipc.ts';
 import type { ScreenName } from '../../desktop/screens.ts';
 import { rootArgs } from '../../scripts/support/electron-runtime.ts';
+import { afterEachFile } from './clean-up.ts';
 import { buildWebConsole } from './commands.ts';
 import { type EnginePage, fillInKey, finders, signInAs, type UserName } from './console-harness.ts';
 import { type CoreHarness, openCore } from './core.ts';
@@ -33,6 +34,10 @@ const names = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'googl
 const executablePath = findProgram(...(CHROMIUM_PATH ? [CHROMIUM_PATH] : names));
 
 let browser: Browser | undefined;
+afterEachFile(async () => {
+  await browser?.close();
+  browser = undefined;
+});
 
 /**
  * Runs tests in a real Chromium that is shared within a file. Without Chromium, they're skipped with the reason, or fail if they're
@@ -41,10 +46,6 @@ let browser: Browser | undefined;
 export function describeBrowser(title: string, tests: () => void): void {
   describeUnless(executablePath === undefined ? 'Chromium is neither on the PATH nor at CHROMIUM_PATH' : undefined, title, () => {
     before(buildWebConsole);
-    after(async () => {
-      await browser?.close();
-      browser = undefined;
-    });
     tests();
   });
 }

@@ -70,10 +70,10 @@ function temporary(): string[] {
   return names.map((name) => `the temporary ${name}`);
 }
 
-/** Whether this is a process that's still running, other than the database server, which all tests share and `endProcesses` ends. */
+/** Whether this is a process that's still running, other than the database server and Chromium, which tests share and `endProcesses` ends. */
 function isForgotten(handle: unknown): handle is ChildProcess {
   if (!(handle instanceof ChildProcess) || handle.exitCode !== null || handle.signalCode !== null) return false;
-  return !/postgres$/.test(handle.spawnfile);
+  return !/(?:postgres|chrom[^/]*)$/.test(handle.spawnfile);
 }
 
 /** Mocha's own timer, for this hook, and those that an earlier file has left behind. */
