@@ -8,10 +8,7 @@ describeBrowser("the console's Protection screen", () => {
   const harness = pageForEach();
 
   const { link, button, row } = finders(() => harness.page);
-  async function openAs(user: UserName): Promise<void> {
-    await harness.enter(user);
-    await link('Protection').click();
-  }
+  const openAs = (user: UserName) => harness.enter(user, 'protection');
   async function openHours(): Promise<void> {
     await openAs('partner');
     await button('Calling hours').click();

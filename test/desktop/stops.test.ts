@@ -24,8 +24,10 @@ describeBrowser('the console, for stopping dialing', () => {
         contact: { phone: '+4930555001', name: `Ada ${n}` },
       });
   }
-  const stopByOperator = (reason: string) =>
-    stopDialing(harness.direct.ports, operator, { scope: 'partner', id: harness.tenants.partner.id, reason });
+  async function confirmStop(): Promise<void> {
+    await harness.page.getByRole('dialog').getByRole('button', { name: 'Stop dialing' }).click();
+    await harness.page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
+  }
 
   it('stops the chosen campaign from Calls, asks before it cancels its calls, and shows the stop on every screen', async () => {
     const { page, tenants } = harness;
@@ -65,8 +67,7 @@ describeBrowser('the console, for stopping dialing', () => {
     await button('Stop dialing…').click();
     await button(`Partner ${tenants.partner.name}`).click();
     await page.getByRole('listbox').getByText(tenants.campaign.name).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Stop dialing' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
+    await confirmStop();
     expect((await listStops()).map((stop) => stop.scope)).to.deep.equal(['campaign']);
   });
 
@@ -95,14 +96,11 @@ describeBrowser('the console, for stopping dialing', () => {
   });
 
   it('says how many calls would leave before it resumes', async () => {
-    const { page } = harness;
     await placeCalls(1);
     await stopDialing(harness.direct.ports, operator, { scope: 'server' });
-    await harness.enter('partner');
-    await link('Protection').click();
+    await harness.enter('partner', 'protection');
     await button('Stop dialing…').click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Stop dialing' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
+    await confirmStop();
     await button('Resume…').click();
     await text('1 call is waiting. It leaves once it’s due, as soon as other stops, paces, calling hours and limits allow.');
     await button('Resume').click();
@@ -117,8 +115,7 @@ describeBrowser('the console, for stopping dialing', () => {
     await harness.enter('staff', 'calls');
     await button('Stop dialing…').click();
     await page.getByRole('dialog').getByText('The whole server').waitFor();
-    await page.getByRole('dialog').getByRole('button', { name: 'Stop dialing' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
+    await confirmStop();
     const events = () => direct.storage.database.read('audit_events').where({ action: 'dialing.stopped' });
     expect([(await listStops()).map(({ scope }) => scope), await events()].map(({ length }) => length)).to.deep.equal([1, 1]);
     await button('Resume…').waitFor();
@@ -130,8 +127,8 @@ describeBrowser('the console, for stopping dialing', () => {
   });
 
   it('tells whom it stops about a stop of the partner, which only others can resume', async () => {
-    const { direct } = harness;
-    await stopByOperator('The provider asked us to');
+    const { direct, tenants } = harness;
+    await stopDialing(direct.ports, operator, { scope: 'partner', id: tenants.partner.id, reason: 'The provider asked us to' });
     await harness.enter('account');
     await banner()
       .getByText(/the partner Northwind Voice by the operator.*: The provider asked us to/)
@@ -166,8 +163,7 @@ describeBrowser('the console, for stopping dialing', () => {
 
   it('saves a pace and contact limits, and shows what a campaign inherits', async () => {
     const { page, direct, tenants } = harness;
-    await harness.enter('partner');
-    await link('Protection').click();
+    await harness.enter('partner', 'protection');
     await button('Pace and limits').click();
     await page.getByLabel('Calls to one number').fill('3');
     await button('Save limits').click();

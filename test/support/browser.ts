@@ -120,7 +120,7 @@ function enterIn({ core, tenants }: CoreHarness, { context, page }: Profile): Pa
   return async (user, screen) => {
     await addSession(context, await signIn(core.url, tenants.users[user].email), core.url);
     await page.goto(screen ? `${core.url}/#/${screen}` : core.url);
-    await page.getByRole('navigation').waitFor();
+    await page.getByRole('navigation', { name: 'Screens' }).waitFor();
   };
 }
 
@@ -267,7 +267,7 @@ export function browserForEach({ isShared = false } = {}) {
       await useSession(user, address);
       const { page } = profile.current;
       await page.goto(address);
-      await page.getByRole('navigation').waitFor();
+      await page.getByRole('navigation', { name: 'Screens' }).waitFor();
     },
     /** The page itself can't read the clipboard, so another page does. */
     async clipboardText(): Promise<string> {
@@ -297,7 +297,7 @@ export function browserForAll(fill: (harness: CoreHarness) => Promise<void>) {
     const { core, tenants } = harness;
     await addSession(home.page.context(), await signIn(core.url, tenants.users.partner.email), network.url);
     await home.page.goto(network.url);
-    await home.page.getByRole('navigation').waitFor();
+    await home.page.getByRole('navigation', { name: 'Screens' }).waitFor();
   });
 
   const page = () => home.page;
