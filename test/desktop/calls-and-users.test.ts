@@ -119,7 +119,6 @@ describeBrowser('the console, for calls and users', () => {
     await page.evaluate("dispatchEvent(new Event('focus'))");
     await panel().getByText('Ended').waitFor();
     expect(await panel().getByText('Next attempt').count()).to.equal(0);
-    await page.unrouteAll({ behavior: 'ignoreErrors' });
   });
 
   it('tells keys with the same name apart in the list, in the details of a call and in the filter', async () => {

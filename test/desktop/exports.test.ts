@@ -6,12 +6,12 @@ import { instant } from '../../core/domain/instant.ts';
 import { describeBrowser, pageForEach } from '../support/browser.ts';
 import { mountDisk } from '../support/commands.ts';
 import { finders, sharedDesktop, signInAs } from '../support/console-harness.ts';
-import { type CoreHarness, openCore } from '../support/core.ts';
+import { openCore } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { chooseButton, describeDesktop, listQuestions, type RunningConsole } from '../support/electron.ts';
-import { type FaultyProxy, faultyProxy } from '../support/proxies.ts';
+import { faultyProxy } from '../support/proxies.ts';
 import { createKeyOn } from '../support/sample-data.ts';
-import { skip } from '../support/suites.ts';
+import { openOnce, skip } from '../support/suites.ts';
 import { placeCall } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 
@@ -82,26 +82,20 @@ describeBrowser('an export in a browser', () => {
     await button('Cancel export').click();
     await page.getByText('The export was cancelled. Nothing was saved.').waitFor();
     expect(downloads).to.equal(0);
-    await page.unrouteAll({ behavior: 'ignoreErrors' });
   });
 });
 
 describeDesktop('a file saved by the app', () => {
+  const harness = openOnce(() => openCore());
+  const network = openOnce(() => faultyProxy(harness.core.url));
+  before(() => createKeyOn(harness, harness.tenants.users.account, 'Practice software'));
   const { open, leave } = sharedDesktop();
-  let harness: CoreHarness;
-  let network: FaultyProxy;
   let desktop: RunningConsole;
   beforeEach(async () => {
-    [harness, desktop] = await Promise.all([openCore(), open()]);
-    network = await faultyProxy(harness.core.url);
-    await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
+    desktop = await open();
     await signInAs({ ...harness, core: { ...harness.core, url: network.url }, page: desktop.page }, 'partner');
   });
-  afterEach(async () => {
-    await leave(desktop);
-    await network.close();
-    await harness.close();
-  });
+  afterEach(() => leave(desktop));
 
   /** Replaces files without asking. @param paths one for each dialog; the last one also for further dialogs */
   const chooseFiles = async (...paths: string[]) => {
