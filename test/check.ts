@@ -58,7 +58,7 @@ const leftOut: readonly { what: string; folder: string; mentions?: RegExp }[] = 
   },
 ];
 /** These tests run on SQLite only, unless `--all` runs them on both databases. */
-const sqliteOnly = /test.(?:admin|chaos|dialer|http|process)\b/;
+const sqliteOnly = /test.(?:admin(?!.(?:check|schema))|chaos|dialer|http|process)\b/;
 /** Files whose tests differ by database. */
 const differsByDatabase = /onEachDatabase|onToolDatabases|itOnPostgres|describeAdmin|describeAttacks/;
 /** Files with tests that do more as root, or in a session with a keyring. */
@@ -100,7 +100,7 @@ const found = (paths.length > 0 ? paths : ['test']).flatMap((path) =>
 );
 const isLeftOut = ({ folder, mentions }: (typeof leftOut)[number], file: string) =>
   new RegExp(`^${folder}`).test(file) && (mentions?.test(read(file)) ?? true);
-const whyLeftOut = Map.groupBy(isWhole && !isRest ? [] : found, (file) => leftOut.find((each) => isLeftOut(each, file))?.what);
+const whyLeftOut = Map.groupBy(paths.length > 0 ? [] : found, (file) => leftOut.find((each) => isLeftOut(each, file))?.what);
 const quick = whyLeftOut.get(undefined) ?? [];
 /** The walk is longer in the rest. */
 const isLongerInRest = (file: string) => read(file).includes('QUICK_TESTS');
@@ -256,13 +256,17 @@ const passed = passedTests + checks.filter((ok) => ok).length;
 const failed = sum((result) => result.failed) + checks.filter((ok) => !ok).length + (isInterrupted ? 1 : 0);
 const skipped = results.flatMap((result) => result.skipped);
 print('');
-for (const [what, { length }] of isRest ? [] : whyLeftOut)
-  if (what !== undefined) print(`left out: ${what} (${length} ${length === 1 ? 'file' : 'files'})`);
 if (isRest)
   print(
     `not repeated: lint, types, ${done.length} files, and of others the tests that npm test has run on SQLite, without root and a keyring`,
   );
-if (!isWhole) print('left out: PostgreSQL for admin, dialer, HTTP and processes. Run everything with: npm test -- --all');
+else if (paths.length === 0) {
+  const leavesOut = isWhole ? 'npm test leaves out' : 'left out';
+  for (const [what, { length }] of whyLeftOut)
+    if (what !== undefined) print(`${leavesOut}: ${what} (${length} ${length === 1 ? 'file' : 'files'})`);
+  print(`${leavesOut}: PostgreSQL for most of admin, dialer, HTTP and processes`);
+  if (!isWhole) print('Run everything with: npm test -- --all');
+}
 for (const title of skipped) print(`skipped: ${title}`);
 // Repeated at the end, because a CI log often shows only its end.
 for (const { name, failed, failures } of results)
