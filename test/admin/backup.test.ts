@@ -104,75 +104,73 @@ describe('admin backup', () => {
     }
   });
 
-  describe('of a PostgreSQL database', () => {
-    onToolDatabases((databases) => {
-      if (databases.kind === 'sqlite') return;
-      let database: string;
-      const file = () => join(freshDirectory(), 'backup');
-      before(async () => {
-        database = await databases.freshDatabase();
-        await adminOn(database).json('partner', 'add', 'One');
-      });
-
-      it('reads and restores the same database as the core whatever variables and defaults there are', async () => {
-        const { hostname, port, username, password, pathname } = new URL(database);
-        await adminOn(database).json('partner', 'add', '日本');
-        const services = join(freshDirectory(), 'services.conf');
-        writeFileSync(services, '[other]\ndbname=postgres\n');
-        const client = new pg.Client(database);
-        await client.connect();
-        for (const setting of ['idle_in_transaction_session_timeout = 1', "client_encoding = 'LATIN1'"])
-          await client.query(`ALTER DATABASE ${pathname.slice(1)} SET ${setting}`);
-        await client.end();
-        const env = {
-          ...{ DATABASE_URL: `postgres:///${pathname.slice(1)}`, PGHOST: hostname, PGPORT: port, PGUSER: username, PGPASSWORD: password },
-          ...{ PGSERVICEFILE: services, PGSERVICE: 'other', PGHOSTADDR: '127.0.0.9', PGCLIENTENCODING: 'LATIN1', PGSSLMODE: 'disable' },
-        };
-        const target = file();
-        for (const args of [
-          ['backup', target],
-          ['restore', target],
-        ]) {
-          const { code, stderr } = await runScript('core/admin.ts', args, { env });
-          expect([code, stderr]).to.deep.equal([0, '']);
-        }
-        expect((await adminOn(database).admin(['partner', 'list'])).stdout).to.contain('日本');
-      });
-
-      it("says to set sslrootcert if only this process knows the server's certificate authority (needs openssl)", async function () {
-        if (!hasOpenssl) skip(this, "openssl isn't installed");
-        const { TLS_CERT_FILE: cert, TLS_KEY_FILE: key } = selfSignedCertificate();
-        if (process.getuid?.() === 0) for (const path of [dirname(key), key]) execFileSync('chown', ['postgres', path]);
-        const server = await startPostgres(['ssl=on', `ssl_cert_file=${cert}`, `ssl_key_file=${key}`]);
-        try {
-          const url = Object.assign(new URL(await server.createDatabase()), { hostname: 'localhost', search: '?sslmode=verify-full' });
-          const env = { DATABASE_URL: url.href, NODE_EXTRA_CA_CERTS: cert };
-          const { code, stderr } = await spawnScript('core/admin.ts', ['backup', file()], { env });
-          expect(code, stderr).to.equal(1);
-          expect(stderr).to.match(/^error: psql failed: .*certificate.*\. PostgreSQL's programs .* Set sslrootcert in DATABASE_URL/);
-        } finally {
-          await server.stop();
-        }
-      });
-
-      for (const command of ['backup', 'restore'])
-        it(`is refused by ${command} if PostgreSQL's programs reach another database`, async () => {
-          const { backup } = await adminOn(database).json('backup', file());
-          const programs = freshDirectory();
-          writeFileSync(join(programs, 'psql'), '#!/bin/sh\necho another\n', { mode: 0o755 });
-          const { code, stderr } = await runScript('core/admin.ts', [command, command === 'backup' ? file() : backup.file], {
-            env: { DATABASE_URL: database, PATH: `${programs}:${process.env['PATH']}` },
-          });
-          expect([code, stderr]).to.deep.equal([
-            4,
-            "error: PostgreSQL's programs and the core reach different databases with DATABASE_URL. Check its hosts, and which psql this user runs.\n",
-          ]);
+  onToolDatabases((databases) => {
+    if (databases.kind === 'postgres')
+      describe('of a PostgreSQL database', () => {
+        let database: string;
+        const file = () => join(freshDirectory(), 'backup');
+        before(async () => {
+          database = await databases.freshDatabase();
+          await adminOn(database).json('partner', 'add', 'One');
         });
-    });
-  });
 
-  describe('when interrupted', () => {
-    onToolDatabases((databases) => {
+        it('reads and restores the same database as the core whatever variables and defaults there are', async () => {
+          const { hostname, port, username, password, pathname } = new URL(database);
+          await adminOn(database).json('partner', 'add', '日本');
+          const services = join(freshDirectory(), 'services.conf');
+          writeFileSync(services, '[other]\ndbname=postgres\n');
+          const client = new pg.Client(database);
+          await client.connect();
+          for (const setting of ['idle_in_transaction_session_timeout = 1', "client_encoding = 'LATIN1'"])
+            await client.query(`ALTER DATABASE ${pathname.slice(1)} SET ${setting}`);
+          await client.end();
+          const env = {
+            ...{ DATABASE_URL: `postgres:///${pathname.slice(1)}`, PGHOST: hostname, PGPORT: port, PGUSER: username, PGPASSWORD: password },
+            ...{ PGSERVICEFILE: services, PGSERVICE: 'other', PGHOSTADDR: '127.0.0.9', PGCLIENTENCODING: 'LATIN1', PGSSLMODE: 'disable' },
+          };
+          const target = file();
+          for (const args of [
+            ['backup', target],
+            ['restore', target],
+          ]) {
+            const { code, stderr } = await runScript('core/admin.ts', args, { env });
+            expect([code, stderr]).to.deep.equal([0, '']);
+          }
+          expect((await adminOn(database).admin(['partner', 'list'])).stdout).to.contain('日本');
+        });
+
+        it("says to set sslrootcert if only this process knows the server's certificate authority (needs openssl)", async function () {
+          if (!hasOpenssl) skip(this, "openssl isn't installed");
+          const { TLS_CERT_FILE: cert, TLS_KEY_FILE: key } = selfSignedCertificate();
+          if (process.getuid?.() === 0) for (const path of [dirname(key), key]) execFileSync('chown', ['postgres', path]);
+          const server = await startPostgres(['ssl=on', `ssl_cert_file=${cert}`, `ssl_key_file=${key}`]);
+          try {
+            const url = Object.assign(new URL(await server.createDatabase()), { hostname: 'localhost', search: '?sslmode=verify-full' });
+            const env = { DATABASE_URL: url.href, NODE_EXTRA_CA_CERTS: cert };
+            const { code, stderr } = await spawnScript('core/admin.ts', ['backup', file()], { env });
+            expect(code, stderr).to.equal(1);
+            expect(stderr).to.match(/^error: psql failed: .*certificate.*\. PostgreSQL's programs .* Set sslrootcert in DATABASE_URL/);
+          } finally {
+            await server.stop();
+          }
+        });
+
+        for (const command of ['backup', 'restore'])
+          it(`is refused by ${command} if PostgreSQL's programs reach another database`, async () => {
+            const { backup } = await adminOn(database).json('backup', file());
+            const programs = freshDirectory();
+            writeFileSync(join(programs, 'psql'), '#!/bin/sh\necho another\n', { mode: 0o755 });
+            const { code, stderr } = await runScript('core/admin.ts', [command, command === 'backup' ? file() : backup.file], {
+              env: { DATABASE_URL: database, PATH: `${programs}:${process.env['PATH']}` },
+            });
+            expect([code, stderr]).to.deep.equal([
+              4,
+              "error: PostgreSQL's programs and the core reach different databases with DATABASE_URL. Check its hosts, and which psql this user runs.\n",
+            ]);
+          });
+      });
+
+    describe('when interrupted', () => {
       let database: string;
       let folder: string;
       beforeEach(async () => {

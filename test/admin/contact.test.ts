@@ -4,15 +4,15 @@ import { eraseContact, forgetDoNotCall } from '../../core/domain/calls/contacts.
 import { instant } from '../../core/domain/instant.ts';
 import { addNumbers } from '../../core/domain/protection/do-not-call.ts';
 import { contactStore } from '../../core/storage/calls/contacts.ts';
-import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { startCoreHere } from '../support/core.ts';
+import { openOnce } from '../support/suites.ts';
 import { createKey, describeAdminWithTenants, placeCall, signIn, somePhone } from '../support/tenants.ts';
 
 const phone = '+493012345678';
 
 describeAdminWithTenants('admin contact', ({ admin, json, direct, tenants }) => {
-  let core: RunningCore;
+  const core = openOnce(() => startCoreHere(direct.database));
   beforeEach(async () => {
-    core = await startCoreHere(direct.database);
     const ada = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
     const oda = await createKey(core.url, await signIn(core.url, 'oda@example.com'));
     const place = (campaign: string, key: string, requestId: string, to: string) =>
@@ -25,7 +25,6 @@ describeAdminWithTenants('admin contact', ({ admin, json, direct, tenants }) => 
     await write('calls').where({ request_id: 'ended' }).update(ended);
     await write('calls').where({ request_id: 'dialing' }).update({ state: 'dialing', handoff: 'taken' });
   });
-  afterEach(() => core.close());
 
   const rows = () => direct.storage.database.read('calls').orderBy('request_id');
   const events = () => direct.storage.database.read('audit_events').where({ subject_kind: 'contact' }).orderBy('id');

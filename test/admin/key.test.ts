@@ -2,10 +2,11 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { instant } from '../../core/domain/instant.ts';
-import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { startCoreHere } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { createKeyOn } from '../support/sample-data.ts';
+import { openOnce } from '../support/suites.ts';
 import { createKey, describeAdminWithTenants, insertKeys, onDemand, placeCall, signIn, somePhone } from '../support/tenants.ts';
 
 describeAdminWithTenants('admin key', ({ admin, json, kind, direct, tenants }) => {
@@ -89,14 +90,18 @@ describeAdminWithTenants('admin key', ({ admin, json, kind, direct, tenants }) =
   });
 
   describe('revoke --value-from-stdin', () => {
-    let core: RunningCore;
+    const core = openOnce(() => startCoreHere(direct.database));
     let key: { id: string; keyValue: string };
+    /** Undoes a test's changes of the schema. */
+    let undo: string[] = [];
 
     beforeEach(async () => {
-      core = await startCoreHere(direct.database);
+      undo = [];
       key = await createKey(core.url, await signIn(core.url, 'ada@example.com'), 'Leaked');
     });
-    afterEach(() => core.close());
+    afterEach(async () => {
+      for (const sql of undo) await direct.storage.database.write.raw(sql);
+    });
 
     const revoke = (input: string, ...more: string[]) => admin(['key', 'revoke', '--value-from-stdin', ...more], input);
 
@@ -153,8 +158,9 @@ describeAdminWithTenants('admin key', ({ admin, json, kind, direct, tenants }) =
       const refuseCancelling =
         kind === 'sqlite'
           ? `CREATE TRIGGER refuse BEFORE UPDATE ON calls WHEN NEW.state = 'cancelled' BEGIN SELECT RAISE(ABORT, 'no'); END`
-          : `ALTER TABLE calls ADD CHECK (state <> 'cancelled')`;
+          : `ALTER TABLE calls ADD CONSTRAINT refuse CHECK (state <> 'cancelled')`;
       await direct.storage.database.write.raw(refuseCancelling);
+      undo = [kind === 'sqlite' ? 'DROP TRIGGER refuse' : 'ALTER TABLE calls DROP CONSTRAINT refuse'];
       const args = ['key', 'revoke', key.id, id, 'no-such-id', '--cancel-queued-calls'];
       const { code, stdout } = await admin(args);
       expect([code, stdout.split('\n')]).to.deep.equal([
@@ -182,6 +188,7 @@ describeAdminWithTenants('admin key', ({ admin, json, kind, direct, tenants }) =
           BEGIN IF EXISTS (${tooEarly}) THEN RAISE EXCEPTION 'early'; END IF; RETURN NEW; END $$`);
         await write.raw('CREATE TRIGGER early BEFORE UPDATE ON calls FOR EACH ROW EXECUTE FUNCTION early()');
       }
+      undo = kind === 'sqlite' ? ['DROP TRIGGER early'] : ['DROP TRIGGER early ON calls', 'DROP FUNCTION early'];
       const { code, stdout } = await admin(['key', 'revoke', key.id, second.id, '--cancel-queued-calls']);
       expect(code, stdout).to.equal(0);
       expect(await write('calls').pluck('state')).to.deep.equal(['cancelled', 'cancelled']);

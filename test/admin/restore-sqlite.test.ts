@@ -14,15 +14,22 @@ import { openDirect } from '../support/tenants.ts';
 describe('admin restore', () => {
   describe('restoring a SQLite file', function () {
     this.timeout(120_000);
+    let template: string;
+    /** A backup of the database of which each test has a copy. */
+    let file: string;
     let url: string;
     let filename: string;
-    let file: string;
-    beforeEach(async () => {
-      url = await freshDatabase('sqlite');
-      filename = url.slice('sqlite:'.length);
+    before(async () => {
+      const original = await freshDatabase('sqlite');
+      template = original.slice('sqlite:'.length);
       file = join(freshDirectory(), 'backup');
-      await adminOn(url).json('partner', 'add', 'One');
-      await adminOn(url).json('backup', file);
+      await adminOn(original).json('partner', 'add', 'One');
+      await adminOn(original).json('backup', file);
+    });
+    beforeEach(() => {
+      filename = join(freshDirectory(), 'callkey.db');
+      url = `sqlite:${filename}`;
+      copyFileSync(template, filename);
     });
 
     /** Adds a partner that's only in the WAL, and leaves the files as a killed core does. */

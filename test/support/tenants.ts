@@ -106,14 +106,14 @@ function withTenantsOpen(open: typeof openOnce, kind: DatabaseKind, clock?: Cloc
   return { direct, tenants };
 }
 
-/** Runs the commands of `admin` on databases with the tenants, of which each test has its own. */
+/** Runs the commands of `admin` on databases with the tenants, whose rows are the same for each test. */
 export function describeAdminWithTenants(
   title: string,
   tests: (on: ReturnType<typeof adminOn> & WithTenants & { kind: DatabaseKind }) => void,
 ): void {
   describe(title, () => {
     onEachDatabase((kind) => {
-      const opened = tenantsForEach(kind);
+      const opened = restoredTenants(kind);
       tests({ ...adminOn(() => opened.direct.database), ...opened, kind });
     });
   });
