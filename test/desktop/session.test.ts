@@ -87,6 +87,15 @@ describeDesktop('the console, during a session,', () => {
     network = await faultyProxy(harness.core.url);
   });
 
+  it('tells the page how far the computer’s clock is ahead of the server’s', async () => {
+    await through();
+    const aheadMs = 3 * 86_400_000;
+    const date = new Date(Date.now() - aheadMs).toUTCString();
+    network.faults.push({ path: '/console/api-keys', fault: { status: 503, headers: { date } } });
+    const lead = await harness.page.evaluate(() => window.callkey.request('listApiKeys', {}).then(() => window.callkey.readClockLead()));
+    expect(lead).to.be.within(aheadMs, 2 * aheadMs);
+  });
+
   it('lets the window close after a key value was discarded', async () => {
     await through();
     await fillInKey(harness.page, 'Taken away', 'No expiration');
