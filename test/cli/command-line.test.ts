@@ -114,37 +114,31 @@ describe('callkey as a command-line program', () => {
     expect(set.replaceAll(/.[\b]/g, '')).to.match(/--skip-invalid/);
   });
 
-  it('has help with examples for every command, and exits with 0', async () => {
-    for (const command of [
-      [],
-      ['key'],
-      ['key', 'set'],
-      ['call', 'place'],
-      ['call', 'cancel'],
-      ['call', 'resume'],
-      ['call', 'runs'],
-      ['call', 'runs', 'discard'],
-      ['campaign', 'alias'],
-      ['doctor'],
-      ['completion'],
-    ]) {
-      const { code, stdout, stderr } = await its.home.run([...command, '--help']);
-      expect([code, stderr]).to.deep.equal([0, '']);
-      expect(stdout).to.match(/Usage: callkey/);
-      if (command.length !== 1) expect(stdout).to.match(/Examples:\n {2}\$ callkey/);
-      expect(await its.home.run(['help', ...command])).to.include({ code, stdout });
+  it('has help with --help and as callkey help, and exits with 0', async () => {
+    for (const command of [[], ['call', 'place']]) {
+      const help = await its.home.run([...command, '--help']);
+      expect(help).to.include({ code: 0, stderr: '' });
+      expect(await its.home.run(['help', ...command])).to.deep.equal(help);
     }
   });
 
-  it('has help that fits into 80 columns', () => {
-    const lines: string[] = [];
-    const collect = (command: ReturnType<typeof createProgram>) => {
-      command.configureOutput({ writeOut: (text) => lines.push(...text.split('\n')), getOutHelpWidth: () => 80 }).outputHelp();
-      for (const sub of command.commands) collect(sub);
+  it('has help for every command that fits into 80 columns, with examples', () => {
+    const helps = new Map<string, string>();
+    const collect = (command: ReturnType<typeof createProgram>, path: string) => {
+      const write = (text: string) => helps.set(path, (helps.get(path) ?? '') + text);
+      command.configureOutput({ writeOut: write, getOutHelpWidth: () => 80 }).outputHelp();
+      for (const sub of command.commands) collect(sub, `${path} ${sub.name()}`.trim());
     };
-    collect(createProgram('0.1.0', () => Promise.resolve()));
-    expect(lines.length).to.be.above(300);
-    expect(lines.filter(({ length }) => length > 80)).to.deep.equal([]);
+    collect(
+      createProgram('0.1.0', () => Promise.resolve()),
+      '',
+    );
+    for (const [path, help] of helps) {
+      expect(help, path).to.match(/Usage: callkey/);
+      expect(help.split('\n').filter(({ length }) => length > 80)).to.deep.equal([]);
+    }
+    for (const path of ['', 'key set', 'call place', 'call cancel', 'call resume', 'call runs', 'call runs discard', 'campaign alias'])
+      expect(helps.get(path), path).to.match(/Examples:\n {2}\$ callkey/);
   });
 
   it('sends its key only to the endpoints for calls, with its version in the User-Agent header', async () => {
