@@ -18,7 +18,7 @@ describe('an export that is larger than all buffers', () => {
       const { id } = harness.tenants.otherCampaign;
       await harness.direct.storage.database.write.raw(
         `INSERT INTO calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, name, placed_at, ended_at)
-         SELECT 'c' || (100000 + i), '${id}', '${harness.tenants.otherAccount.id}', 'r' || i, 'k', 'busy', '${'x'.repeat(4_000)}', ${clock.now()}, ${clock.now()}
+         SELECT 'c' || (100000 + i), '${id}', '${harness.tenants.otherAccount.id}', 'r' || i, 'k', 'busy', '${'x'.repeat(3_000)}', ${clock.now()}, ${clock.now()}
          FROM ${numbers(kind, count)}`,
       );
     });
