@@ -1,11 +1,13 @@
 import { expect } from 'chai';
 import { activityFacetsSchema, activitySchema } from '#contract/console/activity.ts';
 import { allCallsSummarySchema, callsSchema, callsSummarySchema } from '#contract/console/calls.ts';
+import { activityFacets } from '../../core/domain/audit/activity.ts';
 import { auditEvent, toOwningScope } from '../../core/domain/audit/audit.ts';
 import { fakeClock } from '../support/clock.ts';
 import { openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
+import { viewers } from '../support/ports.ts';
 import { openOnce } from '../support/suites.ts';
 import { createKey, placeCall, signIn } from '../support/tenants.ts';
 
@@ -178,10 +180,10 @@ describe("in the console's lists and exports,", () => {
           [its.tenants.partner.id],
           write,
         );
-        const answer = await get('/console/activity/facets', partner);
+        const { ports } = its.direct;
+        const { actors } = await activityFacets(ports, { ...viewers.partner, partner: its.tenants.partner });
         await write('audit_events').where({ subject_id: 'many' }).delete();
-        expect(answer.status).to.equal(200);
-        expect(activityFacetsSchema.parse(answer.json).actors.length).to.be.greaterThan(33_000);
+        expect(actors.length).to.be.greaterThan(33_000);
       });
 
     it("events include the email address of the user who acted, but show staff's addresses only to staff", async () => {
