@@ -87,7 +87,8 @@ describe('the simulated dialer', () => {
   const { place, call, untilState } = dialer;
 
   it('simulates the same outcome for the same number, and marks it as simulated', async () => {
-    const contactId = textAt(await place(), 'contactId');
+    // This call would end after 50 seconds.
+    const contactId = textAt(await place({ contact: { phone: '+493023125300' } }), 'contactId');
     const dialing = await untilState(contactId, 'dialing');
     expect(dialing['provider']).to.equal('simulated');
     const { calls } = callsSchema.parse(
