@@ -28,27 +28,7 @@ describe("the dialer's loop", () => {
   beforeEach(() => {
     clock = fakeClock();
     [due, seen, results] = [[], [], []];
-    store = {
-      claim: async (limit) => {
-        seen.push(`claim ${limit}`);
-        return due.splice(0, limit);
-      },
-      settle: async ({ contactId }, { to }) => {
-        seen.push(`settle ${contactId} ${to}`);
-        return true;
-      },
-      recoverFromClockStep: async (now, hasStepped) => seen.push(`recover ${now} ${hasStepped}`),
-      ...{
-        recordOutcome: unexpected,
-        lapse: unexpected,
-        endForgotten: unexpected,
-        queue: unexpected,
-        noteTrouble: unexpected,
-        findTrouble: unexpected,
-        contactTimes: unexpected,
-        nextInPace: async () => null,
-      },
-    };
+    store = recordingStore(due, seen);
     // The time between two polls passes only when a test advances these timers.
     mock.timers.enable({ apis: ['setTimeout'] });
   });
@@ -151,7 +131,7 @@ describe("the dialer's loop", () => {
 
   it("lets a claim's calls leave one after the other, and puts those back that can't leave in time", async () => {
     const at = performance.now();
-    due = [claimed('late', { leaves: { at: at - 100, by: at - 50 } }), claimed('next', { leaves: { at: at - 20, by: at + 60_000 } })];
+    due.push(claimed('late', { leaves: { at: at - 100, by: at - 50 } }), claimed('next', { leaves: { at: at - 20, by: at + 60_000 } }));
     await start();
     await until(() => results.length === 1);
     expect(seen.filter((what) => !String(what).startsWith('claim'))).to.deep.equal(['settle late retry', 'hand off next']);
@@ -245,6 +225,23 @@ describe("the dialer's loop", () => {
     ]);
   });
 });
+
+/** Creates a store that gives these calls to the dialer, and records what it's asked. */
+function recordingStore(due: ClaimedCall[], seen: unknown[]): DialingStore {
+  return {
+    claim: async (limit) => {
+      seen.push(`claim ${limit}`);
+      return due.splice(0, limit);
+    },
+    settle: async ({ contactId }, { to }) => {
+      seen.push(`settle ${contactId} ${to}`);
+      return true;
+    },
+    recoverFromClockStep: async (now, hasStepped) => seen.push(`recover ${now} ${hasStepped}`),
+    ...{ recordOutcome: unexpected, lapse: unexpected, endForgotten: unexpected, queue: unexpected, noteTrouble: unexpected },
+    ...{ findTrouble: unexpected, contactTimes: unexpected, nextInPace: async () => null },
+  };
+}
 
 /** Lets all code that isn't waiting for a timer or a provider continue. */
 async function turns(): Promise<void> {

@@ -172,7 +172,7 @@ describe('calling hours', () => {
       const days = fc.integer({ min: 0, max: 5 * 365 * 24 * 60 - 1 });
       fc.assert(
         fc.property(fc.constantFrom(...zones), days, (zone, minutes) => check(zone, instant(start + minutes * minute + 30_000))),
-        runs(8000),
+        runs(4_000),
       );
     });
 
