@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import type { Database as Connection, Statement } from 'sqlite3';
+import sqlite3, { type Database as Connection, type Statement } from 'sqlite3';
 import { toDigest } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { forgetDoNotCall } from '../../core/domain/calls/contacts.ts';
@@ -11,7 +11,9 @@ import { deadlines } from '../../core/domain/deadlines.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { addNumbers } from '../../core/domain/protection/do-not-call.ts';
 import { emptyLog, maxTurnWait } from '../../core/storage/engine/sqlite/sqlite.ts';
+import { startCoreHere } from '../support/core.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
+import { ask } from '../support/http.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { skip } from '../support/suites.ts';
 import { type DirectAccess, databaseWithTenants, openDirect, somePhone, type Tenants, toCaller } from '../support/tenants.ts';
@@ -36,13 +38,43 @@ describe("a SQLite file's writer", () => {
       (error: { code?: string; name: string }) => error.code ?? error.name,
     );
 
-  it('waits at each commit until the disk has the data, and checks foreign keys', async () => {
-    const { write } = direct.storage.database;
-    const values = await Promise.all(
-      ['journal_mode', 'synchronous', 'foreign_keys', 'secure_delete'].map((name) => write.raw(`PRAGMA ${name}`)),
-    );
-    // 2 is FULL.
-    expect(values.flat()).to.deep.equal([{ journal_mode: 'wal' }, { synchronous: 2 }, { foreign_keys: 1 }, { secure_delete: 1 }]);
+  it('waits at each commit until the disk has the data, and checks foreign keys, on all connections of a core, also of one that has reconnected', async () => {
+    const { Database } = sqlite3;
+    const connections: Connection[] = [];
+    const construct = (target: typeof Database, parameters: ConstructorParameters<typeof Database>) => {
+      const connection = new target(...parameters);
+      connections.push(connection);
+      return connection;
+    };
+    Object.assign(sqlite3, { Database: new Proxy(Database, { construct }) });
+    const core = await startCoreHere(database);
+    const ready = async () => (await ask('GET', `${core.managementUrl}/readyz`)).status;
+    const read = (connection: Connection, name: string) =>
+      new Promise((resolve) => connection.get<object>(`PRAGMA ${name}`, (error, row) => resolve(error?.message ?? row)));
+    const expectSafe = async () => {
+      const open = connections.filter((connection) => Reflect.get(connection, 'open'));
+      expect(open).not.to.deep.equal([]);
+      for (const connection of open) {
+        const values = await Promise.all(
+          ['journal_mode', 'synchronous', 'foreign_keys', 'secure_delete'].map((name) => read(connection, name)),
+        );
+        // 2 is FULL.
+        expect(values).to.deep.equal([{ journal_mode: 'wal' }, { synchronous: 2 }, { foreign_keys: 1 }, { secure_delete: 1 }]);
+      }
+    };
+    try {
+      await expectSafe();
+      const first = connections.splice(0);
+      renameSync(filename(), `${filename()}.moved`);
+      expect(await ready()).to.equal(503);
+      renameSync(`${filename()}.moved`, filename());
+      expect(await ready()).to.equal(200);
+      expect(first.some((connection) => Reflect.get(connection, 'open') === false)).to.equal(true);
+      await expectSafe();
+    } finally {
+      Object.assign(sqlite3, { Database });
+      await core.close();
+    }
   });
 
   it('waits for a write in progress when the storage closes, such as one of a request whose client has hung up', async () => {
