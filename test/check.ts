@@ -51,7 +51,7 @@ const leftOut: readonly { what: string; folder: string; mentions?: RegExp }[] = 
     folder: 'test/cli/(?:call/(?:cancel-batch|place-file-faults)|completion|surroundings)',
   },
   { what: 'examples in nine languages', folder: 'test/http/retrying' },
-  { what: 'packages', folder: 'test/(?:scripts/pack-|cli/package)' },
+  { what: 'packages', folder: 'test/(?:scripts/(?:image|pack-)|cli/package)' },
   {
     what: 'alerts, deployment and its pages',
     folder: 'test/scripts/(?:alerts|deploy|operations|rehearsing)',
