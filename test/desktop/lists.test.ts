@@ -1,19 +1,15 @@
 import { expect } from 'chai';
-import { describeBrowser, openPage, openWithKeys, type PageHarness } from '../support/browser.ts';
+import { describeBrowser, openPage, openWithKeys, pageForEach } from '../support/browser.ts';
 import { finders, untilFocused } from '../support/console-harness.ts';
 import { createKeyOn } from '../support/sample-data.ts';
+import { openOnce } from '../support/suites.ts';
 import { eventually } from '../support/until.ts';
 
 /** Allowed names that are the hardest to show. */
 const hostileNames = ['W'.repeat(200), 'مفتاح النظام', '电话系统 📞', '=HYPERLINK("https://example.com")'];
 
 describeBrowser('the screens of the console', () => {
-  let harness: PageHarness;
-  beforeEach(async () => {
-    harness = await openPage();
-  });
-  afterEach(() => harness.close());
-
+  const harness = pageForEach();
   const { link, button, row, heading, panel, dialog } = finders(() => harness.page);
   const press = (key: string) => harness.page.keyboard.press(key);
   const names = () => harness.page.locator('tbody th').allInnerTexts();
@@ -73,31 +69,6 @@ describeBrowser('the screens of the console', () => {
       .waitFor();
   });
 
-  it("use the current time zone, even if it changes while a key's dialog is open, until the user chooses one", async () => {
-    await harness.close();
-    // A profile with its own time zone can't travel.
-    harness = await openPage(undefined, {});
-    const { page } = harness;
-    await openWithKeys(harness, ['One']);
-    const devtools = await page.context().newCDPSession(page);
-    const travelTo = async (timezoneId: string) => {
-      await devtools.send('Emulation.setTimezoneOverride', { timezoneId });
-      await page.evaluate(() => void dispatchEvent(new Event('focus')));
-    };
-    await travelTo('Pacific/Auckland');
-    await button('Create API key').click();
-    await page.getByRole('radio', { name: '1 Year' }).check();
-    await page.getByText(/23:59:59 Pacific\/Auckland/).waitFor();
-    await travelTo('Asia/Tokyo');
-    await page.getByText(/23:59:59 Asia\/Tokyo/).waitFor();
-    await page.getByText('Your computer’s time zone.').waitFor();
-    await button('Use another time zone').click();
-    await page.getByLabel('Time zone').selectOption('Europe/Paris');
-    await travelTo('Pacific/Auckland');
-    await page.getByText(/23:59:59 Europe\/Paris/).waitFor();
-    await devtools.send('Emulation.setTimezoneOverride', { timezoneId: '' });
-  });
-
   it('ask for the email address before deleting a user with more than ten keys', async () => {
     for (let index = 0; index < 11; index++) await createKeyOn(harness, harness.tenants.users.teammate, `Key ${index}`);
     await harness.enter('partner', 'users');
@@ -142,5 +113,33 @@ describeBrowser('the screens of the console', () => {
     await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
     expect(await page.locator('.page').evaluate((element) => element.scrollTop)).to.be.above(0);
     expect(await page.getByRole('tooltip').isVisible()).to.equal(true);
+  });
+});
+
+describeBrowser('the console on a computer that travels', () => {
+  // A profile with its own time zone can't.
+  const harness = openOnce(() => openPage(undefined, {}));
+  const { button } = finders(() => harness.page);
+
+  it("uses the current time zone, even if it changes while a key's dialog is open, until the user chooses one", async () => {
+    const { page } = harness;
+    await openWithKeys(harness, ['One']);
+    const devtools = await page.context().newCDPSession(page);
+    const travelTo = async (timezoneId: string) => {
+      await devtools.send('Emulation.setTimezoneOverride', { timezoneId });
+      await page.evaluate(() => void dispatchEvent(new Event('focus')));
+    };
+    await travelTo('Pacific/Auckland');
+    await button('Create API key').click();
+    await page.getByRole('radio', { name: '1 Year' }).check();
+    await page.getByText(/23:59:59 Pacific\/Auckland/).waitFor();
+    await travelTo('Asia/Tokyo');
+    await page.getByText(/23:59:59 Asia\/Tokyo/).waitFor();
+    await page.getByText('Your computer’s time zone.').waitFor();
+    await button('Use another time zone').click();
+    await page.getByLabel('Time zone').selectOption('Europe/Paris');
+    await travelTo('Pacific/Auckland');
+    await page.getByText(/23:59:59 Europe\/Paris/).waitFor();
+    await devtools.send('Emulation.setTimezoneOverride', { timezoneId: '' });
   });
 });
