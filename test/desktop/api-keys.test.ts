@@ -17,12 +17,13 @@ const day = (instant: DateTime) => instant.setZone('Europe/Berlin').setLocale('e
 describeBrowser('the console, for API keys', () => {
   const harness = pageForEach();
   const { button, row, link, heading, panel, dialog } = finders(() => harness.page);
+  const createKey = (name: string, more?: Parameters<typeof createKeyOn>[3]) =>
+    createKeyOn(harness, harness.tenants.users.account, name, more);
   const names = () => harness.page.getByRole('grid').locator('tbody th').allInnerTexts();
 
   it('lists the expiration, last use and the Expired badge with its date, the exact time with its zone on hover and on focus, and that an expired key no longer works', async () => {
-    const { account } = harness.tenants.users;
-    await createKeyOn(harness, account, 'Fallen due', { on: '2025-03-03T08:00:00.000Z', expiration: { kind: 'years', years: 1 } });
-    await createKeyOn(harness, account, 'In use', { lastUsed: new Date(Date.now() - 74 * 3_600_000).toISOString() });
+    await createKey('Fallen due', { on: '2025-03-03T08:00:00.000Z', expiration: { kind: 'years', years: 1 } });
+    await createKey('In use', { lastUsed: new Date(Date.now() - 74 * 3_600_000).toISOString() });
     await harness.enter('account');
     await eventually(async () => expect((await cells(row('Fallen due')))[2]?.replace(/\s+/g, ' ')).to.equal('3 Mar 2026 Expired'));
     await eventually(async () => expect((await cells(row('In use')))[1]).to.equal(day(DateTime.now().minus({ hours: 74 }))));
@@ -45,7 +46,7 @@ describeBrowser('the console, for API keys', () => {
   });
 
   it('shows whose keys an address asks for, even if that owner was deleted', async () => {
-    await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
+    await createKey('Practice software');
     await harness.enter('partner');
     await row('Practice software').waitFor();
     await harness.page.evaluate("location.hash = '#/api-keys?owner=gone@example.com'");
@@ -58,8 +59,8 @@ describeBrowser('the console, for API keys', () => {
   });
 
   it("focuses Cancel first, which revokes nothing and returns the focus, and the revoked key's next request is refused", async () => {
-    const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
-    await createKeyOn(harness, harness.tenants.users.account, 'Website form', { on: '2026-09-01T00:00:00.000Z' });
+    const { keyValue } = await createKey('Practice software');
+    await createKey('Website form', { on: '2026-09-01T00:00:00.000Z' });
     await harness.enter('account');
     await button('Revoke Practice software').click();
     await dialog('Revoke API Key?').getByText('Never', { exact: true }).first().waitFor();
@@ -103,7 +104,7 @@ describeBrowser('the console, for API keys', () => {
 
   it('warns about keys that expire within 30 days', async () => {
     const soon = new Date(Date.now() - 360 * 86_400_000).toISOString();
-    await createKeyOn(harness, harness.tenants.users.account, 'Zapier', { on: soon, expiration: { kind: 'years', years: 1 } });
+    await createKey('Zapier', { on: soon, expiration: { kind: 'years', years: 1 } });
     await openWithKeys(harness, ['Endless']);
     await button('One key expires within 30 days').focus();
     await harness.page
@@ -140,7 +141,7 @@ describeBrowser('the console, for API keys', () => {
   it('keeps a selection across pages, and names each selected key with its creator before revoking them', async () => {
     for (let index = 0; index < 12; index++) {
       const on = `2026-01-${10 + index}T08:00:00.000Z`;
-      await createKeyOn(harness, harness.tenants.users.account, `Key ${index}`, { on });
+      await createKey(`Key ${index}`, { on });
     }
     await harness.enter('partner');
     const pick = async (name: string) => {
@@ -170,7 +171,7 @@ describeBrowser('the console, for API keys', () => {
   });
 
   it('makes the user type the number of keys before revoking more than ten', async () => {
-    for (let index = 0; index < 11; index++) await createKeyOn(harness, harness.tenants.users.account, `Key ${index}`);
+    for (let index = 0; index < 11; index++) await createKey(`Key ${index}`);
     await harness.enter('account');
     await harness.page.getByLabel('Select all on this page').check();
     await button('Revoke 11 keys…').click();
@@ -183,7 +184,7 @@ describeBrowser('the console, for API keys', () => {
   });
 
   it('replaces a key with a new key of the same name, expiration, limits and time zone, and shows both keys', async () => {
-    const { id } = await createKeyOn(harness, harness.tenants.users.account, 'Zapier', { expiration: { kind: 'years', years: 2 } });
+    const { id } = await createKey('Zapier', { expiration: { kind: 'years', years: 2 } });
     const same = { addresses: '["192.0.2.0/24"]', calls_per_day: 7, time_zone: 'Asia/Tokyo' };
     await harness.direct.storage.database
       .write('api_keys')
@@ -226,7 +227,7 @@ describeBrowser('the console, for API keys', () => {
   }
 
   it('limits a key in its details, warns before it locks out the client that used the key last, and marks the key in the list', async () => {
-    const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
+    const { keyValue } = await createKey('Practice software');
     await placeAndClose(keyValue);
     await harness.enter('account');
     await harness.page.getByRole('row', { name: 'Practice software' }).click();
@@ -249,8 +250,8 @@ describeBrowser('the console, for API keys', () => {
   });
 
   it('asks why a key is being revoked, shows what a leaked key did in the last 24 hours, and links to its calls and its replacement', async () => {
-    const { page, tenants, direct } = harness;
-    const { keyValue } = await createKeyOn(harness, tenants.users.account, 'Practice software');
+    const { page, direct } = harness;
+    const { keyValue } = await createKey('Practice software');
     await placeAndClose(keyValue);
     await harness.enter('account');
     await button('Revoke Practice software').click();
@@ -264,7 +265,7 @@ describeBrowser('the console, for API keys', () => {
     await heading('Calls').waitFor();
     expect(await asking.count()).to.equal(0);
 
-    const { id } = await createKeyOn(harness, tenants.users.account, 'Practice software', { on: '2026-10-02T08:00:00.000Z' });
+    const { id } = await createKey('Practice software', { on: '2026-10-02T08:00:00.000Z' });
     await page.goto('about:blank');
     await harness.enter('account');
     await button(/^Revoke Practice software …/)
@@ -284,8 +285,8 @@ describeBrowser('the console, for API keys', () => {
   });
 
   it('finds the key for a pasted value, of which the core gets only the hash, scrolls to its row and opens it, also when the value is entered again', async () => {
-    for (let index = 0; index < 30; index++) await createKeyOn(harness, harness.tenants.users.account, `Key ${index}`);
-    const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Found in a log', { on: '2025-01-01T00:00:00.000Z' });
+    for (let index = 0; index < 30; index++) await createKey(`Key ${index}`);
+    const { keyValue } = await createKey('Found in a log', { on: '2025-01-01T00:00:00.000Z' });
     await harness.enter('account');
     await harness.page.getByRole('grid').waitFor();
     await button('Which key is this?').click();
