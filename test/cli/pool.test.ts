@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { runPool } from '../../cli/batch/pool.ts';
-import { fakeTiming, untilAborted } from '../support/cli.ts';
+import { fakeTiming, untilAborted } from '../support/clock.ts';
 
 /** How to run a pool: without waiting, unless the test gives a rate. */
 const schedule = (concurrency: number, rate?: number) => ({

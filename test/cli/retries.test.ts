@@ -5,7 +5,7 @@ import type { Answer } from '../../cli/client/answer.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
 import { backoff, filePolicy, oneCallPolicy, withRetries } from '../../cli/client/retries.ts';
 import type { RetryPolicy } from '../../cli/client/types.ts';
-import { fakeTiming } from '../support/cli.ts';
+import { fakeTiming } from '../support/clock.ts';
 
 type Outcome = number | Answer | Error;
 

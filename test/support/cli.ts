@@ -11,12 +11,12 @@ import { type CallLine, checkLines, goodLines, type InvalidLine } from '../../cl
 import { plainReading, type Reading } from '../../cli/batch/reading.ts';
 import type { RunHeader } from '../../cli/batch/run-journal.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
-import type { Timing } from '../../cli/client/timing.ts';
 import { createContext } from '../../cli/connection/context.ts';
 import type { GlobalOptions } from '../../cli/connection/settings.ts';
 import { createProgram } from '../../cli/program.ts';
 import { type Folders, xdgFolders } from '../../cli/state/folders.ts';
 import { createOutput, toFailure } from '../../cli/terminal/output.ts';
+import { fakeTiming, type OnWait } from './clock.ts';
 import { bareEnvironment, type Ended, runScript } from './commands.ts';
 import { freshDirectory } from './databases.ts';
 import { skip } from './suites.ts';
@@ -34,26 +34,6 @@ type CliOptions = { environment?: Record<string, string>; input?: string; main?:
 
 /** `stdin`, `stdout`: streams that the test writes and reads itself while the command runs. */
 export type HereOptions = { isTTY?: boolean; stdin?: PassThrough; stdout?: PassThrough };
-
-/** What happens while a command waits. */
-export type OnWait = (milliseconds: number, signal?: AbortSignal) => Promise<void> | void;
-
-/** A clock on which waiting takes no time. The random numbers make delays as long as they can be. */
-export function fakeTiming(onWait: OnWait = () => undefined): Timing {
-  let elapsed = 0;
-  return {
-    ...{ now: Date.now, elapsed: () => elapsed, random: () => 1 },
-    async wait(milliseconds, signal) {
-      elapsed += milliseconds;
-      await onWait(milliseconds, signal);
-    },
-  };
-}
-
-/** Waits until the command no longer wants to wait. */
-export async function untilAborted(_: number, signal?: AbortSignal): Promise<void> {
-  if (signal && !signal.aborted) await once(signal, 'abort');
-}
 
 /** A user's machine: a separate home folder, and the command line running there as a process. */
 export class CliHome {

@@ -1,5 +1,7 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
+import { once } from 'node:events';
 import { Duration, type DurationLike } from 'luxon';
+import type { Timing } from '../../cli/client/timing.ts';
 import { instant, type Millis, plus } from '../../core/domain/instant.ts';
 import type { Clock, Randomness } from '../../core/domain/ports.ts';
 
@@ -41,4 +43,24 @@ function nextId(): string {
   // If the clock hasn't moved on, or was set back, only the digits after the time and the version count on.
   lastId = id > lastId ? id : `${lastId.slice(0, 24)}${(Number.parseInt(lastId.slice(24), 16) + 1).toString(16).padStart(12, '0')}`;
   return lastId;
+}
+
+/** What happens while a command waits. */
+export type OnWait = (milliseconds: number, signal?: AbortSignal) => Promise<void> | void;
+
+/** A clock on which waiting takes no time. The random numbers make delays as long as they can be. */
+export function fakeTiming(onWait: OnWait = () => undefined): Timing {
+  let elapsed = 0;
+  return {
+    ...{ now: Date.now, elapsed: () => elapsed, random: () => 1 },
+    async wait(milliseconds, signal) {
+      elapsed += milliseconds;
+      await onWait(milliseconds, signal);
+    },
+  };
+}
+
+/** Waits until the command no longer wants to wait. */
+export async function untilAborted(_: number, signal?: AbortSignal): Promise<void> {
+  if (signal && !signal.aborted) await once(signal, 'abort');
 }

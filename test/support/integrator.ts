@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { CliHome, type HereOptions, type OnWait } from './cli.ts';
+import { CliHome, type HereOptions } from './cli.ts';
+import type { OnWait } from './clock.ts';
 import type { Ended } from './commands.ts';
 import { openCore } from './core.ts';
 import { faultyProxy } from './proxies.ts';

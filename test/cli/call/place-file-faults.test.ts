@@ -1,14 +1,13 @@
 import { appendFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { startRun } from '../../../cli/batch/run-journal.ts';
-import { xdgFolders } from '../../../cli/state/folders.ts';
-import { CliHome, type CliProcess, ndjson, runHeader } from '../../support/cli.ts';
+import { CliHome, type CliProcess, ndjson } from '../../support/cli.ts';
 import { callFiles, sharedIntegrator } from '../../support/integrator.ts';
 
 describe('callkey call place --from, which places each call exactly once,', () => {
   const its = sharedIntegrator();
-  const { phone, phones, createCsv, file, place, placeHere, started, calls, states, onceEach, listRuns } = callFiles(its);
+  const { phone, phones, createCsv, file, place, placeHere, started, calls, states, onceEach, listRuns, cancelRunHere, allCancelled } =
+    callFiles(its);
 
   it('survives lost and refused responses throughout the run', async () => {
     // Fewer faults than each line has attempts.
@@ -33,30 +32,14 @@ describe('callkey call place --from, which places each call exactly once,', () =
     expect(await calls()).to.deep.equal(onceEach(30));
   });
 
-  it('survives two commands running at the same time', async () => {
+  it('survives two commands that place a file at the same time, and all of its calls can be cancelled', async () => {
     const path = file(createCsv(60));
     const both = await Promise.all([placeHere(path), placeHere(path)]);
     expect(both.map(({ code }) => code)).to.deep.equal([0, 0]);
     expect(await calls()).to.deep.equal(onceEach(60));
-  });
-
-  it('survives two commands that start the same run at the same moment, and all of its calls can be cancelled', async () => {
-    // Comparing the file with this earlier run takes so long that neither command has its journal before the other has started.
-    const [calls, at] = [20_000, new Date().toISOString()];
-    const target = { server: its.network.url, campaignId: its.tenants.campaign.id, path: null, content: '' };
-    const earlier = await startRun(xdgFolders({}, its.home.directory), runHeader({ ...target, calls, startedAt: at }));
-    const entries = Array.from({ length: calls }, (_, n) => ({ line: n + 2, contactId: 'c', placedAt: at, call: '0'.repeat(20) }));
-    appendFileSync(earlier.file, [...entries, { completedAt: at }].map((entry) => `${JSON.stringify(entry)}\n`).join(''));
-    const path = file(createCsv(40));
-    const both = [started(path, '--rate', '5'), started(path, '--rate', '1', '--concurrency', '1')];
-    await Promise.all(both.map((command) => command.printed(/"placed/)));
-    for (const command of both) command.child.kill('SIGINT');
-    await Promise.all(both.map(({ ended }) => ended));
-    const listed = await listRuns();
-    expect(listed.map((run: { path: string | null }) => run.path)).to.have.members([path, null]);
-    const { run } = listed.find((run: { path: string | null }) => run.path === path);
-    expect((await its.home.run(['call', 'cancel', '--run', run])).code).to.equal(0);
-    expect(new Set(await states(phones(40)))).to.deep.equal(new Set(['cancelled']));
+    expect(await listRuns()).to.have.length(1);
+    expect((await cancelRunHere()).code).to.equal(0);
+    expect(await states(phones(60))).to.deep.equal(allCancelled(60));
   });
 
   it("doesn't place any calls if the reader of its results goes away while the file is checked", async () => {
