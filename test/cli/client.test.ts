@@ -1,6 +1,8 @@
 import { createServer } from 'node:net';
 import { expect } from 'chai';
 import { CallkeyClient, CallkeyError, type ClientOptions } from '../../cli/client/index.ts';
+import type { Timing } from '../../cli/client/timing.ts';
+import { fakeTiming } from '../support/clock.ts';
 import { sharedIntegrator } from '../support/integrator.ts';
 import { listenHere } from '../support/listen.ts';
 import { somePhone } from '../support/tenants.ts';
@@ -11,8 +13,8 @@ describe('CallkeyClient', () => {
   const clients: CallkeyClient[] = [];
   afterEach(() => Promise.all(clients.splice(0).map((client) => client.close())));
 
-  const connect = (options: Partial<ClientOptions> = {}) => {
-    const client = new CallkeyClient({ server: its.network.url, keyValue: its.key, ...options });
+  const connect = (options: Partial<ClientOptions> = {}, timing?: Timing) => {
+    const client = new CallkeyClient({ server: its.network.url, keyValue: its.key, ...options }, timing);
     clients.push(client);
     return client;
   };
@@ -50,10 +52,8 @@ describe('CallkeyClient', () => {
       throw new Error(what);
     };
     its.network.faults.push({ status: 503, headers: { 'Callkey-Key-Expires': '2026-12-01T00:00:00.000Z' } });
-    const client = connect({
-      ...{ trace: fail('trace'), onAnswer: async () => fail('onAnswer')(), onKeyEndsSoon: fail('onKeyEndsSoon') },
-      retry: { onRetry: fail('onRetry') },
-    });
+    const callbacks = { trace: fail('trace'), onAnswer: async () => fail('onAnswer')(), onKeyEndsSoon: fail('onKeyEndsSoon') };
+    const client = connect({ ...callbacks, retry: { onRetry: fail('onRetry') } }, fakeTiming());
     expect(await client.place(its.tenants.campaign.id, newCall('throwing-1'))).to.include({ requestId: 'throwing-1' });
     await until(() => ['trace', 'onAnswer', 'onKeyEndsSoon', 'onRetry'].every((what) => warnings.includes(what)));
     process.removeListener('warning', warn);

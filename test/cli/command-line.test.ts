@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -62,7 +62,6 @@ describe('callkey as a command-line program', () => {
     its.network.faults.push({ status: 503, headers: { 'Retry-After': '50' } });
     const process = its.home.start(['call', 'place', its.tenants.campaign.id, '--phone', somePhone(), '--verbose']);
     await process.printed(/< 503/);
-    const { execFileSync } = await import('node:child_process');
     expect(execFileSync('ps', ['-ww', '-eo', 'args'], { encoding: 'utf8' }))
       .to.contain('call place')
       .and.not.contain(its.key);
