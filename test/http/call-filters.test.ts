@@ -181,8 +181,9 @@ describe("in the console's lists and exports,", () => {
           write,
         );
         const { ports } = its.direct;
-        const { actors } = await activityFacets(ports, { ...viewers.partner, partner: its.tenants.partner });
-        await write('audit_events').where({ subject_id: 'many' }).delete();
+        const { actors } = await activityFacets(ports, { ...viewers.partner, partner: its.tenants.partner }).finally(() =>
+          write('audit_events').where({ subject_id: 'many' }).delete(),
+        );
         expect(actors.length).to.be.greaterThan(33_000);
       });
 

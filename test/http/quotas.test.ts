@@ -6,7 +6,7 @@ import { openCore, type RunningCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
 import { openOnce } from '../support/suites.ts';
-import { createKey, password, signIn } from '../support/tenants.ts';
+import { createKey, insertKeys, password, signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 const environment = { MAX_ACTIVE_KEYS_PER_USER: '5' };
@@ -20,6 +20,10 @@ describe("a user's active API keys", () => {
     const harness = openOnce(() => openCore({ kind, clock, environment }));
     before(async () => {
       other = await startCoreHere(harness.database, { clock, environment });
+    });
+    beforeEach(async () => {
+      clock.set('2026-11-21T09:00:00.000Z');
+      await harness.direct.storage.database.write('api_keys').delete();
       cookie = await signIn(harness.core.url, 'ada@example.com');
     });
     after(() => other.close());
@@ -33,6 +37,7 @@ describe("a user's active API keys", () => {
     });
 
     it('are refused at the limit with a message that says what to do, while teammates can still create theirs', async () => {
+      await insertKeys(harness.direct, harness.tenants, ['1', '2', '3', '4', '5']);
       const refused = await create(harness.core);
       expect([refused.status, textAt(refused, 'type')]).to.deep.equal([409, 'urn:callkey:problems#conflict']);
       expect(textAt(refused, 'detail')).to.match(/^You have 5 active API keys, .* Revoke a key that's no longer needed, then try again\.$/);
@@ -40,9 +45,8 @@ describe("a user's active API keys", () => {
     });
 
     it('can be created again when another key is revoked or expires', async () => {
-      const { json } = await ask('GET', `${harness.core.url}/console/api-keys`, { cookie });
-      const [first] = (json as { apiKeys: { id: string }[] }).apiKeys;
-      await ask('DELETE', `${harness.core.url}/console/api-keys/${first?.id}`, { cookie });
+      await insertKeys(harness.direct, harness.tenants, ['1', '2', '3', '4', '5']);
+      await ask('DELETE', `${harness.core.url}/console/api-keys/1`, { cookie });
       expect((await create(harness.core, { expiration: { kind: 'years', years: 1 } })).status).to.equal(201);
       expect((await create(harness.core)).status).to.equal(409);
       clock.advance({ years: 1, days: 1 });
