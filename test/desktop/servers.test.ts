@@ -31,9 +31,11 @@ describeDesktop('several servers', () => {
   const entry = (harness: CoreHarness) => dialog().getByRole('button', { name: new RegExp(`^${serverHost(harness)}`) });
   const openDialog = () => chooseCommand(desktop, 'switch-server');
 
-  async function signInToBoth(): Promise<void> {
+  /** @param between what the user does on the first server */
+  async function signInToBoth(between = async () => {}): Promise<void> {
     await signInAs({ ...first, page: desktop.page }, 'account');
     await row('Key of the first').waitFor();
+    await between();
     await openDialog();
     await dialog().getByRole('button', { name: 'Add a server' }).click();
     await eventually(async () => expect(await desktop.page.getByLabel('Server address').inputValue()).to.equal(''));
@@ -44,13 +46,7 @@ describeDesktop('several servers', () => {
   }
 
   it("can be switched between without restarting, and each keeps its session and the user's settings", async () => {
-    await signInAs({ ...first, page: desktop.page }, 'account');
-    await row('Key of the first').waitFor();
-    await desktop.page.getByLabel('Search by name').fill('another');
-    await openDialog();
-    await dialog().getByRole('button', { name: 'Add a server' }).click();
-    await signInAs({ ...second, page: desktop.page }, 'account');
-    await row('Key of the second').waitFor();
+    await signInToBoth(() => desktop.page.getByLabel('Search by name').fill('another'));
     await openDialog();
     await entry(first).click();
     await row('Another of the first').waitFor();
