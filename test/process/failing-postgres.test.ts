@@ -10,6 +10,7 @@ import { mountDisk } from '../support/commands.ts';
 import { connected, type RunningCore, sessions, start, startCoreHere, untilQuery, withKey } from '../support/core.ts';
 import { emptyDatabase, freshDatabase, freshDirectory, setUpPostgres } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
+import { listProcesses, signalAll } from '../support/postgres-node.ts';
 import { skip } from '../support/suites.ts';
 import { createKey, onDemand, placeCall, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
@@ -39,6 +40,50 @@ async function untilCommitsWait(observer: pg.Client, database: string): Promise<
   await client.end();
 }
 
+/** Records in the table `commits` with which settings a core's database session makes each of its changes. */
+async function noteSettings(observer: pg.Client): Promise<void> {
+  await observer.query(`CREATE TABLE commits (made text, patience text, scans text, path text)`);
+  await observer.query(`CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    INSERT INTO commits VALUES (current_setting('synchronous_commit'), current_setting('statement_timeout'), current_setting('enable_seqscan'), TG_TABLE_NAME);
+    RETURN NULL; END $$`);
+  for (const table of ['calls', 'api_keys', 'audit_events', 'sessions'])
+    await observer.query(`CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON ${table} FOR EACH STATEMENT EXECUTE FUNCTION note()`);
+}
+
+/**
+ * Creates a database in this folder, for a role that may not create temporary tables, as on a hardened server.
+ *
+ * @returns its DATABASE_URL
+ */
+async function createDatabaseIn(directory: string, direct: string, server: pg.Client): Promise<string> {
+  execFileSync('chown', ['postgres', directory]);
+  await server.query(`CREATE TABLESPACE small LOCATION '${directory}'`);
+  await server.query('CREATE DATABASE callkey_small TABLESPACE small');
+  await server.query(`REVOKE TEMP ON DATABASE callkey_small FROM PUBLIC; CREATE ROLE small LOGIN PASSWORD 'small'`);
+  const [pathname, username] = ['/callkey_small', 'small'];
+  const owner = await connected(Object.assign(new URL(direct), { pathname }).href);
+  await owner.query('GRANT CREATE ON SCHEMA public TO small');
+  await owner.end();
+  return Object.assign(new URL(direct), { pathname, username, password: 'small' }).href;
+}
+
+/**
+ * Freezes the process that starts sessions first, so that no session is missed, and then all of the server's other processes, because a
+ * session that's still starting isn't in pg_stat_activity. Only the observer's own session goes on.
+ *
+ * @returns a function that thaws them
+ */
+async function freeze(observer: pg.Client): Promise<() => void> {
+  const { rows } = await observer.query(
+    `SELECT split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int AS server, pg_backend_pid() AS own, current_setting('data_directory') AS data`,
+  );
+  const [{ server, own, data }] = rows;
+  signalAll([server], 'SIGSTOP');
+  const frozen = listProcesses(server, data).filter((pid) => pid !== own);
+  signalAll(frozen, 'SIGSTOP');
+  return () => signalAll(frozen.splice(0), 'SIGCONT');
+}
+
 describe('a core on PostgreSQL', function () {
   // Some tests wait for the time limits themselves.
   this.timeout(40_000);
@@ -65,15 +110,7 @@ describe('a core on PostgreSQL', function () {
         const cores = await Promise.all([startCoreHere(pooler.url), startCoreHere(pooler.url)]);
         const [core] = cores;
         const { tenants, key, cookie } = await withKey(database, core);
-        // Records the settings of a core's database session at each of its changes.
-        await observer.query(`CREATE TABLE commits (made text, patience text, scans text, path text)`);
-        await observer.query(`CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-          INSERT INTO commits VALUES (current_setting('synchronous_commit'), current_setting('statement_timeout'), current_setting('enable_seqscan'), TG_TABLE_NAME);
-          RETURN NULL; END $$`);
-        for (const table of ['calls', 'api_keys', 'audit_events', 'sessions'])
-          await observer.query(
-            `CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON ${table} FOR EACH STATEMENT EXECUTE FUNCTION note()`,
-          );
+        await noteSettings(observer);
         const answers = await Promise.all(
           Array.from({ length: 300 }, (_, n) =>
             placeCall(cores[n % 2 ? 0 : 1].url, tenants.campaign.id, key, { requestId: `r${n}`, contact: { phone: somePhone() } }),
@@ -165,16 +202,7 @@ describe('a core on PostgreSQL', function () {
     const directory = mountDisk(this, 'size=40m');
     const server = await connected(direct);
     try {
-      execFileSync('chown', ['postgres', directory]);
-      await server.query(`CREATE TABLESPACE small LOCATION '${directory}'`);
-      await server.query('CREATE DATABASE callkey_small TABLESPACE small');
-      // A role that may not create temporary tables, as a hardened server's.
-      await server.query(`REVOKE TEMP ON DATABASE callkey_small FROM PUBLIC; CREATE ROLE small LOGIN PASSWORD 'small'`);
-      const [pathname, username] = ['/callkey_small', 'small'];
-      const owner = await connected(Object.assign(new URL(direct), { pathname }).href);
-      await owner.query('GRANT CREATE ON SCHEMA public TO small');
-      await owner.end();
-      const database = Object.assign(new URL(direct), { pathname, username, password: 'small' }).href;
+      const database = await createDatabaseIn(directory, direct, server);
       const core = await startCoreHere(database);
       const { tenants, key } = await withKey(database, core);
       const ready = async () => (await ask('GET', `${core.managementUrl}/readyz`)).status;
@@ -246,11 +274,7 @@ describe('a core on PostgreSQL', function () {
     let observer: pg.Client;
     let core: RunningCore;
     let placing: Awaited<ReturnType<typeof withKey>>;
-    let frozen: number[] = [];
-    const thaw = () => {
-      for (const pid of frozen) process.kill(pid, 'SIGCONT');
-      frozen = [];
-    };
+    let thaw: (() => void) | undefined;
 
     before(async () => {
       const database = await freshDatabase('postgres');
@@ -259,7 +283,7 @@ describe('a core on PostgreSQL', function () {
       placing = await withKey(database, core);
     });
     after(async () => {
-      thaw();
+      thaw?.();
       await core.close();
       await observer.end();
     });
@@ -277,20 +301,7 @@ describe('a core on PostgreSQL', function () {
           }),
         );
       const before = await place(50);
-      const freeze = (pid: number) => {
-        process.kill(pid, 'SIGSTOP');
-        frozen.push(pid);
-      };
-      const { rows } = await observer.query(
-        `SELECT split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int AS server, pg_backend_pid() AS own`,
-      );
-      // Freezes the process that starts sessions first, so that no session is missed. Then all of its other processes, because a session
-      // that's still starting isn't in pg_stat_activity.
-      freeze(rows[0].server);
-      for (const line of execFileSync('ps', ['-A', '-o', 'ppid=,pid='], { encoding: 'utf8' }).split('\n')) {
-        const [parent, pid] = line.trim().split(/ +/).map(Number);
-        if (pid !== undefined && parent === rows[0].server && pid !== rows[0].own) freeze(pid);
-      }
+      thaw = await freeze(observer);
       const listing = ask('GET', `${core.url}/console/api-keys`, { cookie });
       const [during, ready] = await Promise.all([place(50), ask('GET', `${core.managementUrl}/readyz`)]);
       // That took less than the usual limit for a statement, or the list would be refused as well.
