@@ -30,7 +30,7 @@ const rounds = [...Array(6).keys()];
 async function openShards(trial: Trial, settings: readonly string[] = []) {
   const missing = missingCitus();
   if (missing) skip(trial.context, missing);
-  const cluster = await startCluster(['fsync=off', ...settings]);
+  const cluster = await startCluster(settings);
   trial.cleanup.defer(() => cluster.stop());
   const database = await cluster.createWithShards(shards);
   const name = database.slice(database.lastIndexOf('/') + 1);

@@ -66,7 +66,7 @@ afterEachFile(async () => (await cluster)?.stop());
 
 async function createDatabase(kind: WalkKind): Promise<string> {
   if (kind !== 'citus') return (await databaseWithTenants(kind)).database;
-  cluster ??= startCluster(['fsync=off']);
+  cluster ??= startCluster();
   const database = await (await cluster).createWithShards(shards);
   await using direct = await openDirect(database, fakeClock('2020-01-01T00:00:00.000Z'));
   await createTenants(direct.ports);

@@ -9,7 +9,7 @@ export function sharedCluster() {
   before(async function () {
     const missing = missingCitus();
     if (missing) return skip(this, missing);
-    cluster = await startCluster(['fsync=off']);
+    cluster = await startCluster();
   });
   after(() => cluster?.stop());
   return {
