@@ -127,12 +127,11 @@ describe('admin restore --revoke-again', () => {
         true,
         { pat: ['link'], sue: ['factor'], ada: ['factor'], tia: ['password'] },
       ]);
-      const after = await openDirect(url);
+      await using after = await openDirect(url);
       const { read } = after.storage.database;
       expect(await read('oidc_links')).to.deep.equal([]);
       expect(await read('second_factors').select('user_id', 'secret')).to.deep.equal([{ user_id: users.account.id, secret: 'secret 3' }]);
       expect(await read('recovery_codes').pluck('digest')).to.deep.equal(['code 3']);
-      await after.close();
       const restored = await startCoreHere(url);
       await signIn(restored.url, 'tia@example.com', oneTime).finally(restored.close);
     });
