@@ -1,10 +1,13 @@
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { ask } from '../support/http.ts';
 import { skip } from '../support/suites.ts';
 import { until } from '../support/until.ts';
 
+const dockerfile = 'core/deploy/Dockerfile';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const run = (...args: string[]) => spawnSync('docker', args, { cwd: root, encoding: 'utf8' });
 
@@ -17,12 +20,14 @@ function docker(...args: string[]): string {
 
 describe("the core's image", () => {
   it('starts a core that is healthy, serves its port, and stops when told to (needs Docker)', async function () {
-    // Building it downloads the packages.
+    // Building it downloads the base image and the packages.
     this.timeout(900_000);
     if (run('info').status !== 0) skip(this, "Docker isn't running");
+    const [, base = ''] = /^FROM (\S+)$/m.exec(readFileSync(join(root, dockerfile), 'utf8')) ?? [];
+    if (run('pull', '--quiet', base).status !== 0) skip(this, `Docker can't download ${base}`);
     const image = `callkey-core-test-${process.pid}`;
     try {
-      docker('build', '--quiet', '--file', 'core/deploy/Dockerfile', '--tag', image, '.');
+      docker('build', '--quiet', '--file', dockerfile, '--tag', image, '.');
       docker('run', '--detach', '--name', image, '--publish', '127.0.0.1::8080', image);
       await until(async () => run('exec', image, 'callkey-core', '--health').status === 0);
       // Before anyone has signed in.
