@@ -131,6 +131,6 @@ describeBrowser('a new administrator', () => {
     await row(/Green Clinic/).click();
     await link('Open').click();
     await heading('No API keys yet').waitFor();
-    expect(await page().title()).to.contain('Green Clinic');
+    await eventually(async () => expect(await page().title()).to.contain('Green Clinic'));
   });
 });

@@ -106,6 +106,8 @@ describeBrowser('the console in a browser window', () => {
 
   it("doesn't repeat the server's address, which the browser shows", async () => {
     const { host } = new URL(page().url());
+    // A frame after the screen.
+    await page().waitForFunction('document.title !== "Callkey"');
     expect([await page().title(), await page().locator('body').innerText()].join(' ')).not.to.include(host);
   });
 

@@ -51,7 +51,7 @@ describeDesktop('several servers', () => {
     await entry(first).click();
     await row('Another of the first').waitFor();
     await eventually(async () => expect(await desktop.page.getByLabel('Search by name').inputValue()).to.equal('another'));
-    expect(await desktop.page.title()).to.include(serverHost(first));
+    await eventually(async () => expect(await desktop.page.title()).to.include(serverHost(first)));
     await eventually(async () => expect(await desktop.page.getByRole('row', { name: /of the (first|second)/ }).count()).to.equal(1));
   });
 
