@@ -4,7 +4,7 @@ import { problemCode } from '#contract/problems.ts';
 import { type Answer, errorDetails, readProblem } from './answer.ts';
 import { type ConnectionFailure, toConnectionFailure } from './connection-errors.ts';
 import { CallkeyError } from './errors.ts';
-import { systemTiming, type Timing } from './timing.ts';
+import type { Timing } from './timing.ts';
 import type { RetryPolicy } from './types.ts';
 
 /** A user waits for a single call, so its delays add up to at most 8 s. A file must survive a core's restart, so it gets up to 56 s. */
@@ -35,8 +35,8 @@ export async function withRetries(
   send: () => Promise<Answer>,
   server: string,
   { attempts = oneCallPolicy.attempts, until, onRetry }: RetryPolicy,
-  signal?: AbortSignal,
-  timing: Timing = systemTiming,
+  signal: AbortSignal | undefined,
+  timing: Timing,
 ): Promise<Answer> {
   const waitsUntil = until && signal ? AbortSignal.any([until, signal]) : (until ?? signal);
   let mayHaveArrived = false;

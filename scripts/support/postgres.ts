@@ -148,9 +148,6 @@ export function databasesOn(url: string, pid: number | null, stop: () => Promise
   };
 }
 
-/** A port on 127.0.0.1 on which nothing listens. No one has used "tcpmux" for decades, and systems don't assign ports below 1,024. */
-export const refusedPort = 1;
-
 /**
  * Finds a port for a server that can't choose one itself. Ports from 32,768 (Linux) or 49,152 are given to connections and to servers that
  * ask for any port, so one of them would often be taken before that server has started.

@@ -4,6 +4,7 @@ import { parseRetryAfter } from '#contract/parse-retry-after.ts';
 import type { Answer } from '../../cli/client/answer.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
 import { backoff, filePolicy, oneCallPolicy, withRetries } from '../../cli/client/retries.ts';
+import { systemTiming } from '../../cli/client/timing.ts';
 import type { RetryPolicy } from '../../cli/client/types.ts';
 import { fakeTiming } from '../support/clock.ts';
 
@@ -206,6 +207,7 @@ describe('retries', () => {
       'http://core',
       { onRetry },
       controller.signal,
+      systemTiming,
     ).catch((error: unknown) => error);
     expect(thrown).to.equal(controller.signal.reason);
   });

@@ -14,7 +14,7 @@ import { callLane, callLanes, inCallLanes } from '../../core/storage/engine/call
 import type { Lane } from '../../core/storage/engine/database.ts';
 import { afterEachFile } from '../support/clean-up.ts';
 import { type FakeClock, fakeClock, testRandomness } from '../support/clock.ts';
-import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { countSweeps, type RunningCore, startCoreHere } from '../support/core.ts';
 import { type DatabaseKind, freshDirectory } from '../support/databases.ts';
 import { type Answer, type Ask, ask, readCookies, textAt, untilServed } from '../support/http.ts';
 import { type Cluster, startCluster } from '../support/postgres-node.ts';
@@ -135,7 +135,6 @@ export class World {
     const options = { clock: this.clock, environment, randomness: dice };
     const core = { ...(await switches.run(database, () => startCoreHere(this.#database, options))), database };
     this.cores.push(core);
-    await until(() => countSweeps(core) > 0);
   }
 
   /** Stops a core the way a signal does, and starts another one. */
@@ -405,9 +404,4 @@ const rollBack = (transactions: readonly Knex.Transaction[]) => Promise.all(tran
 async function countOutcomes({ managementUrl }: RunningCore): Promise<number> {
   const { text } = await ask('GET', `${managementUrl}/metrics`);
   return [...text.matchAll(/^callkey_outcomes_total\{.*\} (\d+)$/gm)].reduce((sum, [, count]) => sum + Number(count), 0);
-}
-
-/** Counts a core's hourly sweeps by the line that each of them logs. */
-function countSweeps({ log }: RunningCore): number {
-  return log.filter(({ msg }) => msg === 'audit events sealed').length;
 }

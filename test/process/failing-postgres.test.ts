@@ -68,8 +68,8 @@ async function createDatabaseIn(directory: string, direct: string, server: pg.Cl
 }
 
 /**
- * Freezes the process that starts sessions first, so that no session is missed, and then all of the server's other processes, because a
- * session that's still starting isn't in pg_stat_activity. Only the observer's own session goes on.
+ * Freezes all processes of the server except the observer's session: pg_stat_activity doesn't list sessions that are just starting. The main
+ * process comes first, so that it can't start another one in the meantime.
  *
  * @returns a function that thaws them
  */

@@ -99,7 +99,7 @@ export async function addSession(context: BrowserContext, cookie: string, url: s
 }
 
 /** A core and an empty page. */
-export type PageHarness = CoreHarness & {
+type PageHarness = CoreHarness & {
   page: Page;
   /** Opens a screen of the console on the page, or else its home screen, with a session of this user. */
   enter(user: UserName, screen?: ScreenName): Promise<void>;

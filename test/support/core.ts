@@ -57,6 +57,9 @@ export function recordLog(): { log: LogLine[]; lines: Writable } {
   return { log, lines };
 }
 
+/** Returns how often a core has done its hourly work. It logs that only if there are audit events. */
+export const countSweeps = ({ log }: Pick<RunningCore, 'log'>): number => log.filter(({ msg }) => msg === 'audit events sealed').length;
+
 /** Starts a whole core within the test's process, with a clock that the test can move. */
 export async function startCoreHere(
   databaseUrl: string,
@@ -78,6 +81,8 @@ export async function startCoreHere(
     passwords,
     identityProvider,
   });
+  // Otherwise, the first sweep may come when the test has moved its clock, and end sessions that have expired then, or begin in the future.
+  if (clock !== systemClock) await until(() => countSweeps({ log }) > 0);
   return { ...core, log };
 }
 
@@ -109,8 +114,6 @@ export type CoreHarness = {
 export async function openCore({ kind = 'sqlite', ...options }: { kind?: DatabaseKind } & CoreOptions = {}): Promise<CoreHarness> {
   const { database, tenants } = await databaseWithTenants(kind);
   const core = await startCoreHere(database, options);
-  // Otherwise, this sweep may come when the test has set its clock back, and end sessions that then begin in the future.
-  if (options.clock) await until(() => core.log.some(({ msg }) => msg === 'audit events sealed'));
   const direct = await openDirect(database, options.clock).catch(async (error: unknown) => {
     await core.close();
     throw error;
