@@ -157,8 +157,11 @@ function race(locked: Lock): Run {
   };
 }
 
-/** Requests whose result is certain. A client that hangs up may still place a call, and a used code may or may not be refused. */
-const anyClear = anyRequest(commandNames.filter((name) => name !== 'hangUp' && name !== 'changeFactor'));
+/**
+ * Requests whose result is certain. A client that hangs up may still place a call, a used code may or may not be refused, and nothing shows
+ * whether a call left before or after another request set a pace, which only counts the calls after that.
+ */
+const anyClear = anyRequest(commandNames.filter((name) => !['hangUp', 'changeFactor', 'setPace'].includes(name)));
 /**
  * Commands that change whether a call may be placed. If one of them runs while a request to place a call is in progress, the checks that
  * this request has already passed are outdated.
