@@ -53,8 +53,11 @@ export type Call = Readonly<{
 /** `notBefore` is 0 and `notAfter` is `Infinity` if the request doesn't have them. */
 export type Body = { phone: string; zone: Zone; notBefore: number; notAfter: number; note: string };
 
-/** How much earlier than the clock says a call may leave: it may be claimed that long before its moment. */
-const ahead = 300;
+/**
+ * How much earlier than the clock says a call may leave. It may be claimed that long before its moment if claims take long, as on a busy
+ * machine, and the walk's clock stands still until then.
+ */
+const ahead = 1_300;
 
 /** Zones without daylight saving time. */
 export const zones = { UTC: 0, 'Asia/Kolkata': 5.5 * hour, 'Asia/Tokyo': 9 * hour, 'America/Phoenix': -7 * hour } as const;

@@ -376,10 +376,10 @@ const commands = {
   }),
   setPace: byUser(2, ({ target, option, detail }, model) => {
     const node = pickRuled(model, target, ({ pace }) => pace !== null, 'account', 'campaign');
-    const pace = { perSecond: pick([null, 0.1, 1], option), liveCalls: pick([null, 1, 3], detail) };
+    const pace = { perSecond: pick([null, 0.1, 0.5], option), liveCalls: pick([null, 1, 3], detail) };
     const isNone = node.pace !== null || (pace.perSecond === null && pace.liveCalls === null);
     const none = { perSecond: null, liveCalls: null };
-    return setRules(node, 'pace', isNone ? none : pace, ({ now }) => ({ pace: isNone ? null : { ...pace, since: now } }));
+    return setRules(node, 'pace', isNone ? none : pace, ({ now }) => ({ pace: isNone ? null : { ...pace, since: now }, leftAt: 0 }));
   }),
   setContactLimits: byUser(2, ({ target, option, detail }, model) => {
     const node = pickRuled(model, target, ({ contactLimits }) => contactLimits !== null, 'partner', 'account', 'campaign');

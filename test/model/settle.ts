@@ -61,13 +61,15 @@ function withLostCalls(model: Model, { calls, handoffs }: Seen): Model {
 }
 
 function findDifference(model: Model, seen: Seen): string | null {
-  for (const { id, requestId, stage, dueAt, endedAt, isErased, handoffs } of model.calls.values()) {
+  for (const { id, requestId, stage, dueAt, endedAt, answeredBy, isErased, handoffs } of model.calls.values()) {
     const [asked, actual] = [seen.handoffs.get(id) ?? 0, seen.calls.get(id)];
     if (asked !== handoffs) return `${requestId} (${id}) should have been handed off ${handoffs} times, but was ${asked} times`;
-    const expected = `${stage} at ${endedAt ?? dueAt}${isErased ? ', erased' : ''}`;
+    const expected = `${stage} at ${endedAt ?? dueAt}${answeredBy ? ` by ${answeredBy}` : ''}${isErased ? ', erased' : ''}`;
     if (actual !== expected) return `${requestId} (${id}) should be ${expected}, but is ${actual}`;
   }
-  const listed = model.directory.values().reduce((sum, { listed }) => sum + listed.size, 0);
-  if (seen.listed !== listed) return `${seen.listed} listed numbers should be ${listed}`;
+  for (const { id, name, listed } of model.directory.values()) {
+    const numbers = seen.listed.get(id) ?? 0;
+    if (numbers !== listed.size) return `${numbers} numbers on the list of ${name} should be ${listed.size}`;
+  }
   return seen.calls.size === model.calls.size ? null : `${seen.calls.size} calls should be ${model.calls.size}`;
 }

@@ -35,9 +35,9 @@ import { type Model, retentionDays } from './model.ts';
 import type { Id, Node, User, Viewer } from './people.ts';
 import { startProvider } from './provider.ts';
 
-/** The stage of each call, and the time when it's due or when it ended. */
+/** The stage of each call, the time when it's due or when it ended, and who answered. */
 const selectCalls = `SELECT contact_id AS id, CASE state WHEN 'dialing' THEN handoff ELSE state END || ' at ' || coalesce(due_at, ended_at)
-  || CASE WHEN phone IS NULL THEN ', erased' ELSE '' END AS seen FROM calls`;
+  || coalesce(' by ' || answered_by, '') || CASE WHEN phone IS NULL THEN ', erased' ELSE '' END AS seen FROM calls`;
 
 const selectNodes = `SELECT id, 'partner' AS kind, NULL AS parent, name FROM partners
   UNION ALL SELECT id, 'account', partner_id, name FROM accounts UNION ALL SELECT id, 'campaign', account_id, name FROM campaigns
@@ -379,12 +379,14 @@ export class World {
     return this.#direct.storage.database;
   }
 
-  /** Returns the stage of each call, how many times the provider was asked to make it, and the number of do-not-call entries. */
+  /** Returns the stage of each call, how many times the provider was asked to make it, and how many numbers each do-not-call list has. */
   async look() {
     const rows = await inCallLanes(this.#storage, (shard) => shard.query<{ id: Id; seen: string }>(selectCalls));
-    const [listed] = await this.#storage.query<{ numbers: number }>('SELECT count(*) AS numbers FROM do_not_call');
+    const lists = await this.#storage.query<{ id: Id; numbers: number }>(
+      'SELECT scope_id AS id, count(*) AS numbers FROM do_not_call GROUP BY scope_id',
+    );
     const calls = new Map(rows.flat().map(({ id, seen }) => [id, seen]));
-    return { calls, handoffs: this.provider.handoffs, listed: Number(listed?.numbers) };
+    return { calls, handoffs: this.provider.handoffs, listed: new Map(lists.map(({ id, numbers }) => [id, Number(numbers)])) };
   }
 
   /** Returns how many outcomes the cores' metrics count, including those of cores that have ended. */
