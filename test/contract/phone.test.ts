@@ -274,6 +274,8 @@ describe('reading a phone number', () => {
     ['+48 0600 123 456', 'DE', 'Write +48 600 123 456.'],
     ['01 55 1234 5678', 'MX', 'Write +52 15512345678.'],
     ['1 55 1234 5678', 'MX', 'Write +1 551 234 5678, or +52 15512345678.'],
+    ['0913 123 4567', 'MX', 'Write 913 123 4567, or +1 31234567.'],
+    ['0321 1234567', 'CO', 'Write 321 1234567, or +57 211234567.'],
     ['65 9123 4567', 'NO', 'Write +65 9123 4567, or +47 6591234567.'],
   ];
   for (const [text, country, reason] of notListed) {
@@ -304,7 +306,7 @@ describe('reading a phone number', () => {
   });
 
   it('never lists a number that only has a possible length if the digits are a valid number written in another way', () => {
-    const homes = ['IT', 'MX', 'SG', 'PL', 'ES', 'NO', 'AU', 'CI'];
+    const homes = ['IT', 'MX', 'SG', 'PL', 'ES', 'NO', 'AU', 'CI', 'CO'];
     const neverWrong = (country: string, { code, national, phone }: Owned) => {
       const extraZero = [
         `+${code}0${national}`,

@@ -92,6 +92,8 @@ describe('the length of text', () => {
   it('is measured after normalization, whatever form the text was in', () => {
     fc.assert(
       fc.property(line, fc.integer({ min: 1, max: 300 }), (text, max) => {
+        // JavaScript would trim it.
+        fc.pre(!text.includes('\uFEFF'));
         const counts = countCodePoints(text.trim().normalize('NFC')) <= max;
         return ['NFC', 'NFD'].every(
           (form) => !listMessages(text.normalize(form), lineSchema(max)).includes(`Must be at most ${max} characters.`) === counts,

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { DateTime } from 'luxon';
 import { instant } from '../../core/domain/instant.ts';
 import { describeBrowser, holdResponse, pageForEach } from '../support/browser.ts';
 import { finders } from '../support/console-harness.ts';
@@ -226,7 +227,7 @@ describeBrowser('the console, for calls and users', () => {
     const { tenants, page, direct, core } = harness;
     const { keyValue: partnerKey } = await createKeyOn(harness, tenants.users.partner, 'Nightly sync');
     for (let index = 0; index < 3; index++) await placeCall(core.url, tenants.campaign.id, partnerKey);
-    const yesterday = Math.floor((Date.now() - 86_400_000) / 900_000) * 900_000;
+    const yesterday = DateTime.now().setZone('Europe/Berlin').minus({ days: 1 }).set({ hour: 12 }).startOf('hour').toMillis();
     const counted = { campaign_id: tenants.siblingCampaign.id, quarter_at: instant(yesterday) };
     await direct.storage.database.write('call_counts').insert([
       { ...counted, state: 'completed', calls: 1 },

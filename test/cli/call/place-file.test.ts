@@ -117,7 +117,7 @@ describe('callkey call place --from', () => {
       const kept = its.home.files().filter(({ path }) => path !== 'contacts.csv');
       expect(kept.map(({ path }) => path).join()).to.contain('runs/');
       for (const { path, text } of kept)
-        expect(text, path).not.to.contain(phone(1).slice(4)).and.not.contain('Ada').and.not.contain(its.key);
+        expect(text, path).not.to.contain(phone(1).slice(4)).and.not.contain('Ada ').and.not.contain(its.key);
     });
 
     it('makes cancel --last fail, because a file contains several calls', async () => {

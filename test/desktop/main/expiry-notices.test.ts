@@ -4,13 +4,14 @@ import { SettingsFile } from '../../../desktop/main/settings.ts';
 import { freshDirectory } from '../../support/databases.ts';
 import { keyView } from '../../support/key-view.ts';
 
-const now = Date.parse('2026-11-21T12:00:00.000Z');
+/** At noon in the computer's zone, because the notification appears once a day there. */
+const now = new Date(2026, 10, 21, 12).getTime();
 const day = 86_400_000;
 
 describe('the notification before keys expire', () => {
   const toKey = (name: string, daysLeft: number | null) => {
     const expiresAt = daysLeft === null ? null : new Date(now + daysLeft * day).toISOString();
-    return keyView({ id: `id-${name}`, name, expiresAt, expiryTimeZone: 'UTC' });
+    return keyView({ id: `id-${name}`, name, expiresAt, expiryTimeZone: Intl.DateTimeFormat().resolvedOptions().timeZone });
   };
   const shown: { title: string; body: string }[] = [];
   let settings: SettingsFile;

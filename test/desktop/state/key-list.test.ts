@@ -14,7 +14,7 @@ import {
 } from '../../../desktop/renderer/state/api-keys.ts';
 import { keyView as key } from '../../support/key-view.ts';
 
-const now = DateTime.fromISO('2026-11-21T12:00:00Z');
+const now = DateTime.fromISO('2026-11-21T12:00:00Z', { zone: 'utc' });
 const names = (keys: readonly ApiKeyView[]) => keys.map(({ name }) => name);
 
 describe('the search in the key list', () => {
