@@ -133,7 +133,7 @@ function readWritten(written: string, { country, accept }: PhoneOptions): PhoneR
   // The zero before a country's own number can also begin a longer prefix: Mexico dials 09 before foreign numbers, and Colombia's 03 chooses a
   // company.
   const hasZero = dialing && valid.length === 0 && phones.length > 0 && /^0[1-9]/.test(digits);
-  const withZero = hasZero ? toValid(`+${dialing.code}${digits.slice(1)}`) : null;
+  const own = hasZero ? toValid(`+${dialing.code}${digits.slice(1)}`) : null;
   const meant = valid.length > 0 ? valid : phones.map((phone) => withoutZero(phone) ?? phone);
   // Spreadsheets drop the plus sign, and also the zero before an area code. So digits without either can be a foreign number, unless they're
   // written as usual in their country. Up to ten digits can only be a valid one, because most national numbers have that length. More can be
@@ -141,7 +141,7 @@ function readWritten(written: string, { country, accept }: PhoneOptions): PhoneR
   const canLackPlus = dialing && !isWithPlus(written) && !digits.startsWith('0') && !valid.some((phone) => isUsual(phone, digits, dialing));
   const isLong = digits.length > maxNational && meant.length > 0;
   const withPlus = canLackPlus ? (toValid(`+${digits}`) ?? (isLong ? toPossible(`+${digits}`) : null)) : null;
-  const readings = distinct([withPlus, withZero, ...meant]);
+  const readings = distinct([withPlus, own, ...meant]);
   const [phone] = phones;
   if (phone !== undefined && readings.length === 1 && readings[0] === phone) return { phone, isValid: valid.length > 0 };
   if (readings.length > 0) return { reason: `Write ${readings.map((reading) => format(reading, digits, dialing)).join(', or ')}.` };
