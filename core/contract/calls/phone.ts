@@ -132,7 +132,7 @@ function readWritten(written: string, { country, accept }: PhoneOptions): PhoneR
   const digits = toDigits(written);
   // The zero before a country's own number can also begin a longer prefix: Mexico dials 09 before foreign numbers, and Colombia's 03 chooses a
   // company.
-  const hasZero = dialing && valid.length === 0 && phones.length > 0 && /^0[1-9]/.test(digits);
+  const hasZero = dialing && phones.length > 0 && (valid.length === 0 || international.length > 0) && /^0[1-9]/.test(digits);
   const own = hasZero ? toValid(`+${dialing.code}${digits.slice(1)}`) : null;
   const meant = valid.length > 0 ? valid : phones.map((phone) => withoutZero(phone) ?? phone);
   // Spreadsheets drop the plus sign, and also the zero before an area code. So digits without either can be a foreign number, unless they're
@@ -141,7 +141,7 @@ function readWritten(written: string, { country, accept }: PhoneOptions): PhoneR
   const canLackPlus = dialing && !isWithPlus(written) && !digits.startsWith('0') && !valid.some((phone) => isUsual(phone, digits, dialing));
   const isLong = digits.length > maxNational && meant.length > 0;
   const withPlus = canLackPlus ? (toValid(`+${digits}`) ?? (isLong ? toPossible(`+${digits}`) : null)) : null;
-  const readings = distinct([withPlus, own, ...meant]);
+  const readings = distinct([withPlus, ...meant, own]);
   const [phone] = phones;
   if (phone !== undefined && readings.length === 1 && readings[0] === phone) return { phone, isValid: valid.length > 0 };
   if (readings.length > 0) return { reason: `Write ${readings.map((reading) => format(reading, digits, dialing)).join(', or ')}.` };
