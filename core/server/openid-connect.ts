@@ -10,8 +10,8 @@ type Metadata = OpenidClient.ServerMetadata;
 /** In seconds. How far the identity provider's clock may be off. Kerberos allows the same difference. */
 const clockTolerance = 300;
 
-/** How many failures of a kind are logged per interval, in ms, because anyone can make up callbacks. The metrics count all failures. */
-const logged = { max: 20, interval: 10_000 };
+/** How many failures of a kind are logged per interval, because anyone can make up callbacks. The metrics count all failures. */
+const maxLogged = 20;
 
 /** The identity provider's error responses that are caused by the user. */
 const cancelledByUser: readonly unknown[] = ['access_denied', 'login_required', 'consent_required', 'interaction_required'];
@@ -22,6 +22,8 @@ export type IdentityProviderLimits = {
   request?: number;
   /** How long the identity provider's discovery document is used before it's requested again. */
   metadataLife?: number;
+  /** The interval in which only so many failures of a kind are logged. */
+  logInterval?: number;
 };
 
 /**
@@ -32,7 +34,7 @@ export function openIdentityProvider(
   config: OidcConfig,
   { clock, log, limits = {} }: { clock: Clock; log: Logger; limits?: IdentityProviderLimits | undefined },
 ): IdentityProvider {
-  const { request: requestLimit = 5_000, metadataLife = 600_000 } = limits;
+  const { request: requestLimit = 5_000, metadataLife = 600_000, logInterval = 10_000 } = limits;
   /** In seconds, for openid-client. */
   const timeout = requestLimit / 1_000;
   const { issuer, clientId, clientSecret, name, publicUrl } = config;
@@ -44,9 +46,9 @@ export function openIdentityProvider(
     let lines = { count: 0, until: 0 };
     return (fields) => {
       const now = performance.now();
-      if (now >= lines.until) lines = { count: 0, until: now + logged.interval };
+      if (now >= lines.until) lines = { count: 0, until: now + logInterval };
       lines.count += 1;
-      if (lines.count <= logged.max) log.warn({ issuer, ...fields }, 'sign-in with the provider failed');
+      if (lines.count <= maxLogged) log.warn({ issuer, ...fields }, 'sign-in with the provider failed');
     };
   }
   // Each has its own limit, so that made-up callbacks don't hide the identity provider's failures.

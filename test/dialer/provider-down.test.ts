@@ -19,7 +19,7 @@ describe('a provider that is down', () => {
     let receiver: Awaited<ReturnType<typeof startReceiver>> | undefined;
 
     before(async () => {
-      port = await freePort();
+      port = await freePort(10_000);
       const url = `http://127.0.0.1:${port}/calls`;
       const environment = { DIALER: 'webhook', DIALER_URL: url, DIALER_SECRETS: signingSecret, DIALER_CONCURRENCY: '50' };
       harness = await openCore({ kind, clock, environment });

@@ -121,7 +121,8 @@ describe('a disabled user', () => {
         const answers = await direct.storage.database.write.transaction(async (trx) => {
           await trx.raw('LOCK TABLE campaigns IN ACCESS EXCLUSIVE MODE');
           const first = list(ada);
-          const blocked = `SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'campaigns'::regclass`;
+          const blocked = `SELECT 1 FROM pg_locks JOIN pg_database d ON d.oid = database
+            WHERE datname = current_database() AND NOT granted AND relation = 'campaigns'::regclass`;
           await until(async () => (await trx.raw(blocked)).rows.length > 0);
           const second = list(pat);
           await ask('GET', `${url}/console/session`, { cookie: pat });

@@ -25,6 +25,7 @@ describe("a key's use", () => {
       const { apiKey, keyValue } = await createApiKey(direct.ports, { viewer, actor: operator.actor }, input);
       key = { id: apiKey.id, digest: toDigest(keyValue) };
     });
+    afterEach(() => mock.timers.reset());
 
     const written = async () => (await direct.ports.stores.apiKeys.usage(key.id, instant(0))).toSorted((a, b) => a.quarterAt - b.quarterAt);
     const sumBy = <Name extends string>(rows: readonly Record<Name, number>[], name: Name) => rows.reduce((sum, row) => sum + row[name], 0);
@@ -142,7 +143,6 @@ describe("a key's use", () => {
       await use.close();
       use.note(by(key.digest, clock.now()));
       mock.timers.tick(10_000);
-      mock.timers.reset();
       await new Promise((resolve) => setImmediate(resolve));
       expect(ran).to.deep.equal([]);
     });
@@ -166,7 +166,6 @@ describe("a key's use", () => {
       clock.advance({ seconds: 1 });
       mock.timers.tick(10_000);
       await until(async () => (await lastUsedAt()) === second);
-      mock.timers.reset();
       await use.close();
     });
 
@@ -179,7 +178,6 @@ describe("a key's use", () => {
         await until(async () => (await written()).length === count);
         clock.advance({ hours: -1 });
       }
-      mock.timers.reset();
       await use.close();
     });
 
