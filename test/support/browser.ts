@@ -39,6 +39,9 @@ afterEachFile(async () => {
   browser = undefined;
 });
 
+/** The requests of a test's pages that failed, without their queries. */
+const failedRequests: string[] = [];
+
 /**
  * Runs tests in a real Chromium that is shared within a file. Without Chromium, they're skipped with the reason, or fail if they're
  * required.
@@ -46,6 +49,12 @@ afterEachFile(async () => {
 export function describeBrowser(title: string, tests: () => void): void {
   describeUnless(executablePath === undefined ? 'Chromium is neither on the PATH nor at CHROMIUM_PATH' : undefined, title, () => {
     before(buildWebConsole);
+    // A page that failed to load something waits for its next attempt. Without these, the error says only what it didn't show.
+    afterEach(function () {
+      const [failed, error] = [failedRequests.splice(0), this.currentTest?.err];
+      const note = `The page's failed requests: ${failed.join(', ')}.`;
+      if (error?.stack && failed.length > 0) error.stack = `${note}\n${error.stack}`;
+    });
     tests();
   });
 }
@@ -59,6 +68,10 @@ export async function sharedBrowser(): Promise<Browser> {
 /** Returns the browser's warnings, and the errors thrown by the page. */
 export function watch(page: Page): string[] {
   const complaints: string[] = [];
+  const fail = (request: Request, why: unknown) =>
+    failedRequests.push(`${request.method()} ${new URL(request.url()).pathname} (${String(why)})`);
+  page.on('requestfailed', (request) => fail(request, request.failure()?.errorText));
+  page.on('response', (response) => response.status() >= 400 && fail(response.request(), response.status()));
   page.on('console', (message: ConsoleMessage) => {
     if (/Content Security Policy|Trusted ?(?:Type|HTML|Script)|autofocus/i.test(message.text())) complaints.push(message.text());
   });
