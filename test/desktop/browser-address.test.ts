@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { DateTime } from 'luxon';
 import { instant } from '../../core/domain/instant.ts';
-import { browserForEach, describeBrowser, openPage } from '../support/browser.ts';
+import { browserForEach, describeBrowser, holdResponse, openPage } from '../support/browser.ts';
 import { finders } from '../support/console-harness.ts';
 import { textAt } from '../support/http.ts';
 import { createKeyOn } from '../support/sample-data.ts';
@@ -93,12 +93,12 @@ describeBrowser('the console in a browser', () => {
 
     it('shows no search or filters for a list without calls, even while it loads', async () => {
       const { core, tenants } = browser.harness;
-      const held = Promise.withResolvers<void>();
-      await browser.page.route(/\/calls\?/, (route) => held.promise.then(() => route.continue()));
+      const held = await holdResponse(browser.page, /\/calls$/);
       await open(`${core.url}/#/calls/${tenants.siblingCampaign.id}`, 'partner');
+      await held.answered;
       await browser.page.getByText('Loading calls…').waitFor({ state: 'attached' });
       expect(await browser.page.getByRole('search').count()).to.equal(0);
-      held.resolve();
+      await held.release();
       await browser.page.getByText('No calls').first().waitFor();
       expect(await browser.page.getByRole('search').count()).to.equal(0);
     });
