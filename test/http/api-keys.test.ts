@@ -9,7 +9,7 @@ import { fakeClock } from '../support/clock.ts';
 import { openCore, type RunningCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, readCode } from '../support/http.ts';
-import { createKey, type DirectAccess, onDemand, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+import { createKey, type DirectAccess, onDemand, placeCall, restoreForEach, signIn, type Tenants } from '../support/tenants.ts';
 
 describe('API keys in the console', () => {
   onEachDatabase((kind) => {
@@ -23,12 +23,9 @@ describe('API keys in the console', () => {
     before(async () => {
       ({ database, core, direct, tenants } = await openCore({ kind, clock }));
     });
+    restoreForEach(() => direct);
     beforeEach(async () => {
       clock.set('2026-11-21T09:00:00.000Z');
-      // Each test begins without keys and calls.
-      const keys = ['api_key_usage', 'api_key_addresses', 'api_keys', 'revoked_api_keys'];
-      for (const table of ['calls', 'call_counts', ...(kind === 'postgres' ? ['call_count_changes'] : []), ...keys])
-        await direct.storage.database.write.raw(`DELETE FROM ${table}`);
       cookie = await signIn(core.url, 'ada@example.com');
     });
     // A test may have started another core instead.

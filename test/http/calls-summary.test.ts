@@ -6,7 +6,7 @@ import { openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { openOnce } from '../support/suites.ts';
-import { createKey, onDemand, placeCall, signIn } from '../support/tenants.ts';
+import { createKey, onDemand, placeCall, restoreForEach, signIn } from '../support/tenants.ts';
 
 const nothingElse = { detail: null, durationSeconds: null };
 
@@ -21,11 +21,8 @@ describe('a call summary', () => {
       cookie = await signIn(harness.core.url, 'ada@example.com');
       key = await createKey(harness.core.url, cookie);
     });
-    beforeEach(async () => {
-      clock.set('2026-11-21T09:00:00.000Z');
-      for (const table of ['calls', 'call_counts', ...(kind === 'postgres' ? ['call_count_changes'] : [])])
-        await harness.direct.storage.database.write.raw(`DELETE FROM ${table}`);
-    });
+    restoreForEach(() => harness.direct);
+    beforeEach(() => clock.set('2026-11-21T09:00:00.000Z'));
 
     const summarize = (query = '?timeZone=UTC', campaign = harness.tenants.campaign.id, as = cookie) =>
       ask('GET', `${harness.core.url}/console/campaigns/${campaign}/calls/summary${query}`, { cookie: as });

@@ -374,6 +374,7 @@ const commands = {
       expect: (copy, by) => copy.resume(by, stop.id),
     };
   }),
+  /** Without a pace, no one remembers when the last call left. */
   setPace: byUser(2, ({ target, option, detail }, model) => {
     const node = pickRuled(model, target, ({ pace }) => pace !== null, 'account', 'campaign');
     const pace = { perSecond: pick([null, 0.1, 0.5], option), liveCalls: pick([null, 1, 3], detail) };

@@ -130,8 +130,8 @@ function readWritten(written: string, { country, accept }: PhoneOptions): PhoneR
   const mustBeValid = accept === 'valid';
   const phones = valid.length > 0 || mustBeValid ? valid : distinct(unknown.map(toPossible));
   const digits = toDigits(written);
-  // The zero before a country's own number can also begin a longer prefix: Mexico dials 09 before foreign numbers, and Colombia's 03 chooses a
-  // company.
+  // The zero before a country's own number can also begin a longer prefix: Mexico has dialed 09 before foreign numbers, and Colombia's 03
+  // chooses a phone company.
   const hasZero = dialing && phones.length > 0 && (valid.length === 0 || international.length > 0) && /^0[1-9]/.test(digits);
   const own = hasZero ? toValid(`+${dialing.code}${digits.slice(1)}`) : null;
   const meant = valid.length > 0 ? valid : phones.map((phone) => withoutZero(phone) ?? phone);

@@ -251,9 +251,9 @@ const hiddenPrefix = 'deleting-';
 const idLength = 36;
 
 /**
- * Deletes a campaign on PostgreSQL. Calls have no foreign key, and a statement that's placing one may still see the campaign. So this first
- * hides the campaign by changing its ID, and deletes it once no such statement is running. If the campaign has a call by then, or something
- * fails, it gets its own ID back. If this process ends in between, `restoreCampaigns` gives it back in the next one.
+ * Deletes a campaign on PostgreSQL. Calls have no foreign key, so a statement that's placing a call may still see the campaign. First, the
+ * campaign gets another ID, which hides it. It's deleted when all of those statements have ended. If one of them has placed a call, or the
+ * deletion fails, the campaign gets its own ID back. If this process ends first, `restoreCampaigns` does that in the next one.
  */
 async function deleteWithoutCalls(lane: Lane, id: string, event: AuditEvent): Promise<Belonging[] | null> {
   const rename = (from: string, to: string) => lane.write('campaigns').where({ id: from }).update({ id: to });

@@ -116,6 +116,7 @@ describe('callkey call place --from', () => {
       await place(file(createCsv(5)));
       const kept = its.home.files().filter(({ path }) => path !== 'contacts.csv');
       expect(kept.map(({ path }) => path).join()).to.contain('runs/');
+      // The space after the name can't be in a folder's random name.
       for (const { path, text } of kept)
         expect(text, path).not.to.contain(phone(1).slice(4)).and.not.contain('Ada ').and.not.contain(its.key);
     });
