@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { unwatchFile, watchFile } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Server as TlsServer } from 'node:tls';
@@ -80,7 +80,10 @@ export function limitHandshakes(server: TlsServer, limits: { atOnce: number; stu
   };
 }
 
-/** In ms. The files are polled, because a watcher would keep watching the old file if a renewal replaces a symbolic link. */
+/**
+ * In ms. The files are polled, because a watcher would keep watching the old file if a renewal replaces a symbolic link, and `watchFile`
+ * would miss a renewal between the core's reading and its own first look.
+ */
 const interval = 5_000;
 const day = 24 * 3_600_000;
 /** In ms. Programs that renew certificates do it earlier, so a certificate that's closer to its end wasn't renewed. */
@@ -88,18 +91,24 @@ const renewalDue = 14 * day;
 
 /** Uses renewed certificates without a restart. Logs at the start, after a renewal and daily if clients don't accept them, or soon won't. */
 export function watchCertificate(tls: Tls, use: (renewed: Tls) => void, { log, clock }: { log: Logger; clock: Clock }) {
+  const files = [tls.certFile, tls.keyFile];
   let current = tls;
+  let seen = '';
+  let ended = false;
   const complain = () => {
     const complaint = describeValidity(current, clock.now());
     if (complaint) log[complaint.level]({ file: tls.certFile }, complaint.text);
   };
-  const look = () => {
+  const look = async () => {
+    const found = (await Promise.all(files.map(versionOf))).join();
+    if (ended || found === seen) return;
+    seen = found;
     try {
-      const files = readTls(tls.certFile, tls.keyFile);
-      if (files.cert.equals(current.cert) && files.key.equals(current.key)) return;
-      use(files);
-      current = files;
-      log.info({ validTo: new X509Certificate(files.cert).validToDate.toISOString() }, 'certificate reloaded');
+      const renewed = readTls(tls.certFile, tls.keyFile);
+      if (renewed.cert.equals(current.cert) && renewed.key.equals(current.key)) return;
+      use(renewed);
+      current = renewed;
+      log.info({ validTo: new X509Certificate(renewed.cert).validToDate.toISOString() }, 'certificate reloaded');
       complain();
     } catch (err) {
       // This also happens if only one of the two files has been replaced so far.
@@ -108,16 +117,34 @@ export function watchCertificate(tls: Tls, use: (renewed: Tls) => void, { log, c
   };
   complain();
   const daily = setInterval(complain, day).unref();
-  const files = [tls.certFile, tls.keyFile];
-  for (const file of files) watchFile(file, { interval, persistent: false }, look);
+  let next: NodeJS.Timeout;
+  // Not an interval: if the file system hangs, looks that pile up would use all of Node's threads.
+  const lookLater = () => {
+    next = setTimeout(async () => {
+      await look();
+      if (!ended) lookLater();
+    }, interval).unref();
+  };
+  lookLater();
   return {
     /** The Unix time in seconds at which the certificate in use expires. */
     expiresAt: () => new X509Certificate(current.cert).validToDate.getTime() / 1_000,
     end(): void {
+      ended = true;
       clearInterval(daily);
-      for (const file of files) unwatchFile(file, look);
+      clearTimeout(next);
     },
   };
+}
+
+/** Returns a text that changes when the file is written or replaced, or when its permissions change. */
+async function versionOf(file: string): Promise<string> {
+  try {
+    const { dev, ino, size, mtimeMs, ctimeMs } = await stat(file);
+    return `${dev} ${ino} ${size} ${mtimeMs} ${ctimeMs}`;
+  } catch (error) {
+    return String(error);
+  }
 }
 
 /** Says if clients refuse a certificate because of its dates, or will within two weeks; otherwise, returns null. */
