@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
@@ -53,6 +53,24 @@ ip link set lo up
 exec env -i container=test PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd --system --unit=basic.target
 `.replaceAll('\\$', '$');
 
+/**
+ * Moves the clone to its own cgroup, in each hierarchy in which systemd keeps a service's processes. Otherwise, two clones at the same time,
+ * for example of two checkouts, would share and remove the cgroups of their services.
+ */
+const enter = `
+hierarchies=$(cat /proc/self/cgroup)
+while IFS=: read -r _ hierarchy path; do
+  case $hierarchy in
+    '') top=/sys/fs/cgroup; [ -e $top/cgroup.controllers ] || top=$top/unified ;;
+    name=systemd) top=/sys/fs/cgroup/systemd ;;
+    *) continue ;;
+  esac
+  mkdir "$top$path/$CGROUP"
+  echo $$ > "$top$path/$CGROUP/cgroup.procs"
+done <<< "$hierarchies"
+exec unshare --mount --pid --fork --uts --ipc --net --cgroup --kill-child bash boot
+`;
+
 type Ran = { code: number; output: string };
 
 export type ClonedMachine = {
@@ -70,12 +88,11 @@ export async function cloneMachine(context: Mocha.Context): Promise<ClonedMachin
   const memory = memoryFolder(2_000_000_000);
   const directory = memory === undefined ? freshDirectory() : join(memory, `callkey-test-machine-${process.pid}`);
   mkdirSync(directory, { recursive: true });
-  const script = join(directory, 'boot');
-  writeFileSync(script, boot);
-  const namespaces = ['--mount', '--pid', '--fork', '--uts', '--ipc', '--net', '--cgroup', '--kill-child'];
-  const child = spawn('unshare', [...namespaces, 'bash', script], {
+  writeFileSync(join(directory, 'boot'), boot);
+  const cgroup = `callkey-test-machine-${process.pid}`;
+  const child = spawn('bash', ['-c', enter], {
     cwd: directory,
-    env: { PATH: process.env['PATH'] ?? '', CHECKOUT: checkout },
+    env: { PATH: process.env['PATH'] ?? '', CHECKOUT: checkout, CGROUP: cgroup },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const ended = track(child);
@@ -84,15 +101,19 @@ export async function cloneMachine(context: Mocha.Context): Promise<ClonedMachin
     run: (input) => runIn(child, input),
     copy: (from, to) => copyFileSync(from, `/proc/${firstProcess(child)}/root${to}`),
     async stop() {
+      const first = child.exitCode === null ? firstProcess(child) : '';
       child.kill('SIGKILL');
       await ended;
+      // By then, all processes of the clone have ended.
+      if (first !== '') await until(() => !existsSync(`/proc/${first}`));
+      spawnSync('find', ['/sys/fs/cgroup', '-depth', '-path', `*/${cgroup}*`, '-type', 'd', '-exec', 'rmdir', '{}', '+']);
       rmSync(directory, { recursive: true, force: true });
     },
   };
   const isRunning = async () => child.exitCode !== null || /running|degraded/.test((await clone.run('systemctl is-system-running')).output);
   await until(isRunning).catch(() => undefined);
   if (child.exitCode === null) return clone;
-  rmSync(directory, { recursive: true, force: true });
+  await clone.stop();
   skip(context, `the machine can't be cloned here: ${(await messages).trim().split('\n').at(-1)}`);
 }
 
