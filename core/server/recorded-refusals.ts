@@ -103,14 +103,22 @@ export function recordRefusals(ports: Ports, log: Logger): RecordedRefusals {
     log.warn({ from: items.slice(0, maxPeers).map(({ item }) => item), requests }, ignoredForwarding);
   }
 
+  /** Events that were taken from `events` and haven't been recorded yet. */
+  const waiting: MakeEvent[] = [];
+
   async function writeAll(): Promise<void> {
     warnOfForwarding();
     for (const [message, collector] of Object.entries(counts)) writeLines(log, message, collector.take());
     notServed.write();
-    for (const collector of Object.values(events)) {
-      for (const { item } of collector.take().items) {
-        const event = await item();
+    if (waiting.length < maxEvents) waiting.push(...Object.values(events).flatMap((all) => all.take().items.map(({ item }) => item)));
+    for (let makeEvent = waiting.shift(); makeEvent; makeEvent = waiting.shift()) {
+      try {
+        const event = await makeEvent();
         if (event) await activity.record(event);
+      } catch (error) {
+        // Try it again after all others. In an outage, they would fail as well, so leave them for the next time.
+        waiting.push(makeEvent);
+        throw error;
       }
     }
   }
@@ -148,9 +156,10 @@ export function recordRefusals(ports: Ports, log: Logger): RecordedRefusals {
     onSignInThrottled: count('sign-ins throttled'),
     onForwardingIgnored: (peer) => void forwarding.add(peer, peer),
     onAddressRefused(digest, address) {
+      const find = () => apiKeys.findByDigest({ kind: 'all' }, digest);
       let lookup: Promise<ApiKey | null> | undefined;
       const makeEvent = async () => {
-        const key = await lookup;
+        const key = await lookup?.catch(find);
         if (!key) return null;
         const subject = { kind: 'api-key', id: key.id, name: key.name } as const;
         return auditEvent(ports, { who: null, address }, 'api-key.refused', subject, key.eventScope);
@@ -159,8 +168,8 @@ export function recordRefusals(ports: Ports, log: Logger): RecordedRefusals {
         const isAdded = events.addresses.add(`${digest} ${address}`, makeEvent);
         if (isAdded) {
           // Look now, because the key's owner may revoke it before the event is written, and a revoked key's digest is gone.
-          lookup = apiKeys.findByDigest({ kind: 'all' }, digest);
-          // `makeEvent` reports an error.
+          lookup = find();
+          // `makeEvent` tries again.
           lookup.catch(() => undefined);
         }
         return isAdded;
@@ -169,7 +178,12 @@ export function recordRefusals(ports: Ports, log: Logger): RecordedRefusals {
     onCut: count('connections cut off'),
     async close() {
       clearInterval(timer);
-      await write();
+      // Until nothing is left, or nothing more can be written.
+      let left: number;
+      do {
+        left = waiting.length;
+        await write();
+      } while (waiting.length > 0 && waiting.length !== left);
     },
   };
 }

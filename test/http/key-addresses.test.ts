@@ -9,7 +9,7 @@ import { openCore, type RunningCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, overSocket, readCode } from '../support/http.ts';
 import { openOnce } from '../support/suites.ts';
-import { createKey, onDemand, placeCall, signIn, somePhone } from '../support/tenants.ts';
+import { createKey, onDemand, openDirect, placeCall, signIn, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 const unknownKey = makeKeyValue(randomBytes);
@@ -145,6 +145,23 @@ describe("an API key's addresses", () => {
       const { usage, activity } = await details();
       expect(usage.at(-1)?.refused).to.equal(200);
       expect(activity.filter(({ action }) => action === 'api-key.refused')).to.have.length(20);
+    });
+
+    it("cause the audit events of all other refusals even if one can't be recorded", async () => {
+      await limit({ addresses: ['203.0.113.7'] });
+      await using direct = await openDirect(harness.database);
+      const { write } = direct.storage.database;
+      await write.raw(
+        kind === 'sqlite'
+          ? `CREATE TRIGGER refusing BEFORE INSERT ON audit_events WHEN NEW.address = '198.51.100.1' BEGIN SELECT RAISE(ABORT, 'refused'); END`
+          : `ALTER TABLE audit_events ADD CONSTRAINT refusing CHECK (address <> '198.51.100.1') NOT VALID`,
+      );
+      for (const n of [1, 2, 3]) await placeFrom(`198.51.100.${n}`);
+      await behindProxy.close();
+      await write.raw(kind === 'sqlite' ? 'DROP TRIGGER refusing' : 'ALTER TABLE audit_events DROP CONSTRAINT refusing');
+      await startBehindProxy();
+      const refused = (await details()).activity.filter(({ action }) => action === 'api-key.refused');
+      expect(refused.map(({ address }) => address)).to.have.members(['198.51.100.2', '198.51.100.3']);
     });
 
     it('leave an audit event with the new addresses, but only when they change', async () => {
