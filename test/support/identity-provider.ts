@@ -106,6 +106,8 @@ export async function startProvider(
         devInteractions: { enabled: false },
         rpInitiatedLogout: { enabled: true, logoutSource: showLogout },
       },
+      // By default, the provider would accept sign-ins without PKCE.
+      pkce: { required: () => true },
       interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },
       findAccount: (_ctx, accountId) => ({
         accountId,

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { startCoreHere } from '../../support/core.ts';
-import { ask, readCode } from '../../support/http.ts';
+import { ask, readCode, readSetCookies } from '../../support/http.ts';
 import {
   ada,
   type Forgery,
@@ -24,6 +24,19 @@ describe('signing in with the provider', () => {
     expect(Math.abs(expires - Date.now() - 600_000)).to.be.lessThan(60_000);
   });
 
+  it('keeps the state in a Secure cookie with the __Secure- prefix over HTTPS, because its path rules __Host- out', async () => {
+    const { database, provider } = at.harness;
+    const environment = provider.environment('https://calls.example.com/voice');
+    const core = await startCoreHere(database, { environment, clock: at.clock });
+    try {
+      const cookies = readSetCookies(await new TestBrowser().open(`${core.url}/console/oidc`));
+      expect(cookies).to.have.length(2);
+      for (const cookie of cookies) expect(cookie).to.match(/^__Secure-callkey_oidc_.*; path=\/voice\/console\/oidc; .*; secure/i);
+    } finally {
+      await core.close();
+    }
+  });
+
   describe('refuses an ID token', () => {
     const soon = (seconds: number) => Math.floor(Date.now() / 1_000) + seconds;
     const forgeries: [string, Forgery][] = [
@@ -38,6 +51,10 @@ describe('signing in with the provider', () => {
       ['without a subject', { claims: ({ sub: _, ...claims }) => claims }],
       ['with an empty subject', { claims: (claims) => ({ ...claims, sub: '' }) }],
       ['with a number as subject', { claims: (claims) => ({ ...claims, sub: 7 }) }],
+      [
+        'with the text "false" as the verification of the address',
+        { claims: (claims) => ({ ...claims, email: 'ada@example.com', email_verified: 'false' }) },
+      ],
       ['signed by a stranger', { signature: 'stranger' }],
       ['that is not signed', { signature: 'none' }],
       ["signed with the client's secret", { signature: 'HS256' }],

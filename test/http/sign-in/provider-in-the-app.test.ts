@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { expect } from 'chai';
 import { sessionSchema } from '#contract/console/session.ts';
 import { operator } from '../../../core/domain/audit/audit.ts';
-import { createUser, deleteUser, unlinkUser } from '../../../core/domain/directory/users.ts';
+import { createUser, deleteUser, disableUser, unlinkUser } from '../../../core/domain/directory/users.ts';
 import { onEachDatabase } from '../../support/databases.ts';
 import { type Answer, ask, readCode, textAt } from '../../support/http.ts';
 import {
@@ -126,6 +126,16 @@ describe('signing in with the provider', () => {
         for (const body of [{}, { flow: '' }, { flow: '0000000G' }, { ...flows.at(-1), port: 4711 }]) {
           expect(await readPort(body), JSON.stringify(body)).to.equal('invalid');
         }
+      });
+
+      it('refuses a linked user who was disabled', async () => {
+        const { direct, provider } = at.harness;
+        const input = { email: 'away@example.com', name: 'Away', userType: 'staff', accountId: null, partnerId: null } as const;
+        const { user } = await createUser(direct.ports, operator, input, password);
+        provider.person = { subject: 'away-at-the-provider', email: input.email, isVerified: true };
+        expect(await signInWithProvider(at.harness)).to.equal('done');
+        await disableUser(direct.ports, operator, user);
+        expect(await signInWithProvider(at.harness, new TestBrowser(), toApp)).to.equal('failed');
       });
 
       it('hands over no code for a user who was deleted in the meantime', async () => {

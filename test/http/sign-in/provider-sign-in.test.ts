@@ -73,6 +73,14 @@ describe('signing in with the provider', () => {
         expect(await isRight(oneTime)).to.equal(false);
       });
 
+      it('a one-time password, even if it was entered in the same browser', async () => {
+        const { email, oneTime, isRight } = await make();
+        const browser = new TestBrowser();
+        await browser.send('POST', `${at.harness.url}/console/session`, { email, password: oneTime });
+        expect(await signInWithProvider(at.harness, browser)).to.equal('done');
+        expect(await isRight(oneTime)).to.equal(false);
+      });
+
       it('only the sessions, if the person has signed in with the password in the same browser', async () => {
         const { email, oneTime, isRight } = await make();
         const browser = new TestBrowser();
@@ -96,6 +104,16 @@ describe('signing in with the provider', () => {
       at.harness.provider.forgery = { claims: ({ email: _, email_verified: __, ...rest }) => rest };
       expect(await signInWithProvider(at.harness)).to.equal('done');
       expect(at.harness.provider.requests.at(-1)).to.equal('/me');
+    });
+
+    it('believes the userinfo endpoint only about the person whom the ID token names', async () => {
+      at.harness.provider.intercept = (path, _req, res) => {
+        if (path !== '/me') return false;
+        res.writeHead(200, { 'Content-Type': 'application/json' });
+        res.end(JSON.stringify({ sub: 'someone-else', email: 'stan@example.com', email_verified: true }));
+        return true;
+      };
+      expect(await signInWithProvider(at.harness)).to.equal('failed');
     });
 
     it('starts a new session, whatever session the browser had before', async () => {
@@ -184,6 +202,17 @@ describe('signing in with the provider', () => {
       } finally {
         await trusting.close();
       }
+    });
+
+    it('with SECOND_FACTOR=required, asks for none, because the provider has its own', async () => {
+      const { database, provider, url } = at.harness;
+      const browser = new TestBrowser();
+      expect(await signInWithProvider(at.harness, browser)).to.equal('done');
+      const environment = { ...provider.environment(url), SECOND_FACTOR: 'required' };
+      const strict = await startCoreHere(database, { environment, clock: at.clock });
+      const { status } = await ask('GET', `${strict.url}/console/api-keys`, { cookie: browser.cookie(url) });
+      await strict.close();
+      expect(status).to.equal(200);
     });
 
     for (const [what, change, expected] of [
