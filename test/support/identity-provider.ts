@@ -106,6 +106,8 @@ export async function startProvider(
         devInteractions: { enabled: false },
         rpInitiatedLogout: { enabled: true, logoutSource: showLogout },
       },
+      // As most providers do, puts the email address into the ID token, too.
+      conformIdTokenClaims: false,
       // By default, the provider would accept sign-ins without PKCE.
       pkce: { required: () => true },
       interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },

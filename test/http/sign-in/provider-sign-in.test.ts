@@ -7,6 +7,7 @@ import { onEachDatabase } from '../../support/databases.ts';
 import { ask, textAt } from '../../support/http.ts';
 import {
   ada,
+  type Forgery,
   finishSignIn,
   goToProvider,
   openWithProvider,
@@ -100,13 +101,16 @@ describe('signing in with the provider', () => {
       });
     });
 
+    const withoutAddress: Forgery = { claims: ({ email: _, email_verified: __, ...rest }) => rest };
+
     it('asks for the email address at the userinfo endpoint if the ID token lacks it', async () => {
-      at.harness.provider.forgery = { claims: ({ email: _, email_verified: __, ...rest }) => rest };
+      at.harness.provider.forgery = withoutAddress;
       expect(await signInWithProvider(at.harness)).to.equal('done');
       expect(at.harness.provider.requests.at(-1)).to.equal('/me');
     });
 
     it('believes the userinfo endpoint only about the person whom the ID token names', async () => {
+      at.harness.provider.forgery = withoutAddress;
       at.harness.provider.intercept = (path, _req, res) => {
         if (path !== '/me') return false;
         res.writeHead(200, { 'Content-Type': 'application/json' });
