@@ -9,7 +9,7 @@ import { numbers, onEachDatabase } from '../support/databases.ts';
 import { daily } from '../support/hours-rules.ts';
 import { ask, readCode } from '../support/http.ts';
 import { berlin, callingRules } from '../support/tenancy-suite.ts';
-import { signIn } from '../support/tenants.ts';
+import { createLimitedKey, placeCall, signIn } from '../support/tenants.ts';
 
 describe('rules for calling', () => {
   onEachDatabase((kind) => {
@@ -211,7 +211,13 @@ describe('rules for calling', () => {
       });
 
       it('of other countries are refused if countries are chosen', async () => {
+        const limited = await createLimitedKey(its.harness.core.url, its.cookie);
+        const placeLimited = () =>
+          placeCall(its.harness.core.url, its.harness.tenants.campaign.id, limited, { contact: { phone: '+12125550142' } });
+        expect((await placeLimited()).status).to.equal(202);
         expect((await setNumbers({ countries: ['DE', 'AT', 'DE'], kinds: null })).status).to.equal(200);
+        // The core still remembers the rules before.
+        expect((await placeLimited()).status).to.equal(422);
         expect((await place()).status).to.equal(202);
         const answer = await place({}, '+12125550142');
         expect(answer.text).to.contain("Numbers in US can't be called from this account.");
@@ -247,6 +253,10 @@ describe('rules for calling', () => {
       });
 
       it('can be checked, to see what would happen now and why', async () => {
+        const list = (cookie: string) =>
+          ask('POST', `${its.harness.core.url}/console/do-not-call`, { cookie, body: { phones: [berlin], reason: 'complaint' } });
+        // The other partner's list doesn't apply.
+        expect((await list(await signIn(its.harness.core.url, 'oda@example.com'))).status).to.equal(201);
         expect(await check(berlin)).to.include({ phone: berlin, allowed: true, kind: 'ordinary', country: 'DE', zones: 1 });
         await setHours([daily('09:00', '20:00')]);
         expect(await check('+49 30 200000')).to.deep.include({
@@ -258,8 +268,7 @@ describe('rules for calling', () => {
           rulesFrom: { kind: 'account', id: its.harness.tenants.account.id, name: 'Blue Clinic' },
         });
         expect(await check('+18005550199')).to.deep.include({ reasons: ['unknown-time-zone'], zones: 0 });
-        const body = { phones: [berlin], reason: 'complaint' };
-        await ask('POST', `${its.harness.core.url}/console/do-not-call`, { cookie: its.cookie, body });
+        await list(its.cookie);
         const both = await check(berlin, { timeZone: 'Asia/Tokyo' });
         expect(both.reasons).to.deep.equal(['do-not-call', 'outside-calling-hours']);
         expect(both.entries.map(({ phone, reason }) => [phone, reason])).to.deep.equal([[berlin, 'complaint']]);

@@ -9,7 +9,7 @@ import { openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, readCode } from '../support/http.ts';
 import { openOnce } from '../support/suites.ts';
-import { createKey, placeCall, signIn, somePhone } from '../support/tenants.ts';
+import { createKey, createLimitedKey, placeCall, signIn, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 describe('a do-not-call list', () => {
@@ -47,13 +47,16 @@ describe('a do-not-call list', () => {
       const { account, siblingCampaign } = harness.tenants;
       expect((await add([ofPartner])).json).to.deep.equal({ added: 1, known: 0, beingDialed: 0 });
       expect((await add([ofAccount], { accountId: account.id })).status).to.equal(201);
-      for (const phone of [ofPartner, ofAccount]) {
-        const answer = await place(phone);
-        expect([answer.status, readCode(answer)]).to.deep.equal([403, 'do-not-call']);
-      }
+      const limited = await createLimitedKey(harness.core.url, cookie);
+      for (const phone of [ofPartner, ofAccount])
+        for (const as of [key, limited]) {
+          const answer = await place(phone, {}, undefined, as);
+          expect([answer.status, readCode(answer)]).to.deep.equal([403, 'do-not-call']);
+        }
       expect((await place(ofPartner, {}, siblingCampaign.id)).status).to.equal(403);
       expect((await place(ofAccount, {}, siblingCampaign.id)).status).to.equal(202);
       expect(await readState(ofPartner)).to.deep.equal([]);
+      expect((await claim()).map(({ campaignId }) => campaignId)).to.deep.equal([siblingCampaign.id]);
     });
 
     it("isn't revealed to a refused key", async () => {
@@ -74,12 +77,12 @@ describe('a do-not-call list', () => {
     });
 
     it('blocks a queued call when a dialer claims it', async () => {
-      const [listed, other] = [somePhone(), somePhone()];
-      await place(listed);
-      await place(other);
+      const [listed, listedUntil, other] = [somePhone(), somePhone(), somePhone()];
+      for (const phone of [listed, listedUntil, other]) await place(phone);
       await add([listed]);
+      await add([listedUntil], { until: '2026-12-31', timeZone: 'UTC' });
       expect((await claim()).map(({ phone }) => phone)).to.deep.equal([other]);
-      expect(await readState(listed)).to.deep.equal([blocked]);
+      for (const phone of [listed, listedUntil]) expect(await readState(phone)).to.deep.equal([blocked]);
     });
 
     it('reports how many calls it can no longer stop, and prevents another hand-off of a call in doubt', async () => {
@@ -87,6 +90,8 @@ describe('a do-not-call list', () => {
       await place(phone);
       await claim();
       expect(addedNumbersSchema.parse((await add([phone])).json)).to.deep.equal({ added: 1, known: 0, beingDialed: 1 });
+      const otherPartners = await add([phone], {}, await signIn(harness.core.url, 'oda@example.com'));
+      expect(otherPartners.json).to.deep.equal({ added: 1, known: 0, beingDialed: 0 });
       clock.advance({ minutes: 1 });
       const [again] = await claim();
       expect(again).to.include({ phone, handoff: 'doubt', stopped: 'The number is on a do-not-call list.' });

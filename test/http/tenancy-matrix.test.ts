@@ -101,12 +101,17 @@ describe('under the tenancy rules,', () => {
     for (const creator of everyone) {
       it(`a key of ${creator} has access to exactly the campaigns of its creator`, async () => {
         const { keyValue } = getKey(creator);
-        const statuses = await tryEach(places, async (place) => {
-          const placed = await placeCall(at.core.url, at.tenants[place].id, keyValue);
-          const cancelled = await ask('DELETE', `${onDemand(at.core.url, at.tenants[place].id)}/by-request-id/none`, { key: keyValue });
-          return [placed.status, cancelled.status];
-        });
-        expect(statuses).to.deep.equal(expectedFor(places, reaches[creator], [202, 404], [403, 403]));
+        // Calls of keys with a daily limit are placed by a statement of their own.
+        for (const callsPerDay of [1_000, null]) {
+          expect((await ask('PATCH', keyUrl(creator), { ...as(creator), body: { callsPerDay } })).status).to.equal(200);
+          const statuses = await tryEach(places, async (place) => {
+            const placed = await placeCall(at.core.url, at.tenants[place].id, keyValue);
+            const cancelled = await ask('DELETE', `${onDemand(at.core.url, at.tenants[place].id)}/by-request-id/none`, { key: keyValue });
+            return [placed.status, cancelled.status];
+          });
+          const what = `calls per day: ${callsPerDay}`;
+          expect(statuses, what).to.deep.equal(expectedFor(places, reaches[creator], [202, 404], [403, 403]));
+        }
       });
 
       it(`the details of a key of ${creator} show where it was created and which campaigns it has access to`, async () => {

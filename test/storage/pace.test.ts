@@ -335,6 +335,9 @@ describe('a claim', () => {
       await setContactLimits(direct.ports, operator, account(), { calls: 2, days: 1, minutesBetween: 30 });
       const phone = '+493012345678';
       await add(['a', 'b'], { phone });
+      const ofSibling = { ...tenants, account: tenants.siblingAccount, campaign: tenants.siblingCampaign };
+      const taken = { ...live, handoff: 'taken', dialed_at: instant(now - minute), due_at: instant(now + 90 * day) } as const;
+      await insertCalls(direct, ofSibling, ["another account's"], { ...taken, phone });
       await insertCalls(direct, { ...tenants, campaign: other }, ['c'], { due_at: now, phone });
       await insertCalls(direct, { ...tenants, campaign: other }, ['free'], { due_at: now, phone: '+493012345679' });
       expect(await take(now)).to.have.members(['a', 'free']);
