@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { systemTiming } from '../../cli/client/timing.ts';
@@ -94,6 +95,13 @@ describe('callkey key', () => {
       expect(statSync(join(home.directory, stored)).mode & 0o777).to.equal(0o600);
       const holding = home.files().filter(({ text }) => text.includes(keyValue));
       expect(holding.map(({ path }) => path)).to.deep.equal([stored]);
+    });
+
+    it("doesn't show the key that is typed at its prompt", async () => {
+      const stdin = Object.assign(new PassThrough(), { isTTY: true });
+      stdin.write(`${keyValue}\r`);
+      const { stderr } = await new CliHome().runHere(['key', 'set', '--insecure-storage', '--server', server], undefined, { stdin });
+      expect(stderr).to.equal('API key (input is hidden): \n');
     });
 
     it('needs a server, and asks for it before it asks for the key', async () => {

@@ -44,13 +44,16 @@ describe('callkey mcp', () => {
   const callsTo = (phone: string) => its.direct.storage.database.read('calls').where({ phone });
   const getText = (result: Record<string, unknown>) => JSON.stringify(result['content']);
 
-  it('offers two tools, of which placing a call has effects in the real world', async () => {
+  it('offers two tools, of which placing a call has effects in the real world, and is possible ten times unless the user says otherwise', async () => {
     const agent = await startAgent();
     const { tools } = z
-      .object({ tools: z.array(z.object({ name: z.string(), annotations: z.unknown(), inputSchema: z.looseObject({}) })) })
+      .object({
+        tools: z.array(z.object({ name: z.string(), description: z.string(), annotations: z.unknown(), inputSchema: z.looseObject({}) })),
+      })
       .parse(await agent.ask('tools/list', {}));
     expect(tools.map(({ name }) => name)).to.deep.equal(['place_call', 'cancel_call']);
     expect(tools[0]?.annotations).to.deep.include({ destructiveHint: true, idempotentHint: true, openWorldHint: true });
+    expect(tools[0]?.description).to.contain('At most 10 different calls');
     expect(tools[0]?.inputSchema['required']).to.have.members(['requestId', 'contact']);
     agent.leave();
     await agent.ended;

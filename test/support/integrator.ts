@@ -40,6 +40,8 @@ export function sharedIntegrator() {
 const unauthorized = { type: 'urn:callkey:problems#unauthorized', title: 'x', status: 401, detail: 'unauthorized' };
 /** The core's response. Without a body, it would be a proxy's, which doesn't say whether the call was placed. */
 export const keyRejected = { status: 401, body: JSON.stringify(unauthorized) };
+const doNotCall = { type: 'urn:callkey:problems#do-not-call', title: 'x', status: 403, detail: 'On a list.' };
+export const onDoNotCallList = { status: 403, body: JSON.stringify(doNotCall) };
 
 /** Returns what the tests of call files share. Each test has phone numbers that no other test of its suite uses. */
 export function callFiles(its: ReturnType<typeof sharedIntegrator>) {

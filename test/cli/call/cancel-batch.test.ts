@@ -6,7 +6,7 @@ import { ndjson } from '../../support/cli.ts';
 import { untilAborted } from '../../support/clock.ts';
 import { mountDisk } from '../../support/commands.ts';
 import { ask } from '../../support/http.ts';
-import { callFiles, sharedIntegrator } from '../../support/integrator.ts';
+import { callFiles, keyRejected, onDoNotCallList, sharedIntegrator } from '../../support/integrator.ts';
 import { until } from '../../support/until.ts';
 
 describe('callkey call cancel, for many calls', () => {
@@ -44,6 +44,13 @@ describe('callkey call cancel, for many calls', () => {
     const again = await cancelRun();
     expect(ndjson(again.stdout)).to.have.deep.members(results);
     expect(its.network.seen).to.deep.equal([]);
+  });
+
+  it('cancels a run at the server where it was placed, even if another one is configured now', async () => {
+    await place(savePhones(phones(1)));
+    its.network.seen.length = 0;
+    await its.home.run(['call', 'cancel', '--run', await newestRun()], { environment: { CALLKEY_SERVER: its.core.url } });
+    expect(its.network.seen).to.have.length(1);
   });
 
   it('reports calls that were already dialed, and exits with 5', async () => {
@@ -87,8 +94,7 @@ describe('callkey call cancel, for many calls', () => {
 
   it("reports a call that the core doesn't have once, even if the run is incomplete", async () => {
     const numbers = phones(2);
-    const body = JSON.stringify({ type: 'urn:callkey:problems#do-not-call', title: 'x', status: 403, detail: 'On a list.' });
-    its.network.faults.push('pass', { status: 403, body });
+    its.network.faults.push('pass', onDoNotCallList);
     await place(savePhones(numbers), '--concurrency', '1');
     await its.direct.storage.database.write('calls').whereIn('phone', numbers).delete();
     const { code, stdout, stderr } = await cancelRunHere();
@@ -274,6 +280,21 @@ describe('callkey call cancel, for many calls', () => {
     expect(await states(numbers)).to.deep.equal([]);
     // So the call can be placed from a corrected file.
     expect((await placeHere(savePhones([...numbers, phone(9)]))).code).to.equal(0);
+  });
+
+  it('cancels a call that an earlier command may have placed, even if another command was about to send it again', async () => {
+    const numbers = phones(2);
+    its.network.faults.push(onDoNotCallList, 'lose the response', keyRejected);
+    await placeHere(savePhones(numbers), ['--concurrency', '1']);
+    const cancel = ['call', 'cancel', '--run', await newestRun(), '--concurrency', '1'];
+    // While the second line waits to be sent again, a command starts to cancel, but its key is refused.
+    const resumed = await its.home.runHere(['call', 'resume', '--concurrency', '1', '--rate', '1'], async () => {
+      its.network.faults.push(keyRejected);
+      expect((await its.home.runHere(cancel)).code).to.equal(3);
+    });
+    expect(resumed.code, resumed.stderr).to.equal(5);
+    await its.home.runHere(cancel);
+    expect(await states(numbers)).to.deep.equal(allCancelled(2));
   });
 
   it("cancels the other calls that arrive after the cancelling command has ended if one of them can't be cancelled, and says so", async () => {

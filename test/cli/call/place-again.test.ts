@@ -1,7 +1,7 @@
 import { renameSync } from 'node:fs';
 import { expect } from 'chai';
 import { ndjson } from '../../support/cli.ts';
-import { callFiles, keyRejected, sharedIntegrator } from '../../support/integrator.ts';
+import { callFiles, keyRejected, onDoNotCallList, sharedIntegrator } from '../../support/integrator.ts';
 import { until } from '../../support/until.ts';
 
 describe('callkey call place --from, for lines that were already placed', () => {
@@ -74,8 +74,7 @@ describe('callkey call place --from, for lines that were already placed', () => 
   });
 
   describe('if a line was skipped', () => {
-    const body = JSON.stringify({ type: 'urn:callkey:problems#do-not-call', title: 'x', status: 403, detail: 'On a list.' });
-    const skipSecond = () => its.network.faults.push('pass', { status: 403, body });
+    const skipSecond = () => its.network.faults.push('pass', onDoNotCallList);
 
     it('says how to try only the skipped line again', async () => {
       const path = file(createCsv(3));
@@ -226,8 +225,11 @@ describe('callkey call place --from, for lines that were already placed', () => 
       expect(await calls()).to.deep.equal(onceEach(3));
     });
 
-    it('refuses the edited file, and keeps the run so that its call can be cancelled', async () => {
+    it('refuses the edited file, and keeps the run so that its call can be cancelled, even if the key is refused in between', async () => {
       await placeInPart(0);
+      // A refusal of the key doesn't say that the earlier request placed nothing.
+      its.network.faults.push(keyRejected);
+      expect((await its.home.run(['call', 'resume', '--concurrency', '1'])).code).to.equal(3);
       const path = file(createCsv(4));
       const { code, stderr } = await place(path);
       expect(code, stderr).to.equal(5);

@@ -8,7 +8,7 @@ import { expect } from 'chai';
 import { placedCallSchema } from '#contract/calls/calls.ts';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { cliMain } from '../../support/cli.ts';
-import { sharedIntegrator, singleCalls } from '../../support/integrator.ts';
+import { onDoNotCallList, sharedIntegrator, singleCalls } from '../../support/integrator.ts';
 import { faultyProxy } from '../../support/proxies.ts';
 import { skip } from '../../support/suites.ts';
 import { createKey, signIn, somePhone } from '../../support/tenants.ts';
@@ -162,6 +162,20 @@ describe('callkey call place', () => {
       expect(await callsTo(phone)).to.have.length(1);
     });
 
+    const lost = 'lose the response';
+    for (const [when, faults, codes] of [
+      ['if a response was lost and the retry was refused', [lost, { status: 401 }], [3, 0]],
+      ['if an earlier run got no response, and this one was refused', [...Array<typeof lost>(6).fill(lost), { status: 401 }], [7, 3, 0]],
+      ["if the server failed, because it doesn't say whether it placed the call", [{ status: 500, body: 'oh' }], [1, 0]],
+    ] as const) {
+      it(`keeps the request ID for the next run ${when}`, async () => {
+        const phone = somePhone();
+        its.network.faults.push(...faults);
+        for (const code of codes) expect((await placeHere(phone)).code).to.equal(code);
+        expect(new Set(sentIds()).size).to.equal(1);
+      });
+    }
+
     it('exits with 7 if the connection is refused, and says that nothing was sent', async () => {
       const args = ['call', 'place', 'x', '--phone', somePhone(), '--server', 'http://127.0.0.1:1', '--json'];
       const { code, stderr } = await its.home.runHere(args);
@@ -175,6 +189,11 @@ describe('callkey call place', () => {
       const huge = { status: 202, body: 'x'.repeat(2_000_000) };
       its.network.faults.push({ status: 500, body: 'oh' }, { status: 202, body: '{}' }, { status: 418 }, huge);
       for (let n = 0; n < 4; n++) expect((await place(somePhone())).code).to.equal(1);
+    });
+
+    it('exits with 8 if the person must not be called', async () => {
+      its.network.faults.push(onDoNotCallList);
+      expect((await place(somePhone())).code).to.equal(8);
     });
 
     it('retries with the same request ID if the response is lost, and places one call', async () => {
