@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { DateTime } from 'luxon';
 import type { Locator } from 'playwright-core';
+import { makeKeyValue } from '#contract/key-value.ts';
 import { describeBrowser, openPage, openWithKeys, pageForEach } from '../support/browser.ts';
 import { finders, untilFocused } from '../support/console-harness.ts';
 import { startCoreHere } from '../support/core.ts';
@@ -142,7 +144,8 @@ describeBrowser('the console, for API keys', () => {
   it('keeps a selection across pages, and names each selected key with its creator before revoking them', async () => {
     for (let index = 0; index < 12; index++) {
       const on = `2026-01-${10 + index}T08:00:00.000Z`;
-      await createKey(`Key ${index}`, { on });
+      const { keyValue } = await createKey(`Key ${index}`, { on });
+      if (index === 0) await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue);
     }
     await harness.enter('partner');
     const pick = async (name: string) => {
@@ -164,11 +167,13 @@ describeBrowser('the console, for API keys', () => {
       ]);
     });
     await untilFocused(dialog('Revoke 2 API keys?').getByRole('button', { name: 'Cancel' }));
+    await harness.page.getByLabel('Also cancel 1 call not yet dialed').check();
     await dialog('Revoke 2 API keys?').getByRole('button', { name: 'Revoke 2 keys' }).click();
     await harness.page.getByText('2 keys were revoked.').waitFor();
     await harness.page.getByText('10 keys', { exact: false }).first().waitFor();
     const left: string[] = await harness.direct.storage.database.read('api_keys').orderBy('created_at').pluck('name');
     expect(left).to.deep.equal(Array.from({ length: 10 }, (_, index) => `Key ${index + 1}`));
+    expect(await harness.direct.storage.database.read('calls').pluck('state')).to.deep.equal(['cancelled']);
   });
 
   it('makes the user type the number of keys before revoking more than ten', async () => {
@@ -294,6 +299,10 @@ describeBrowser('the console, for API keys', () => {
     await harness.page.getByLabel('Key value').fill(keyValue.slice(0, -1));
     await button('Find key').click();
     await harness.page.getByText('This isn’t a key value').waitFor();
+    await harness.page.getByLabel('Key value').fill(makeKeyValue(randomBytes));
+    await button('Find key').click();
+    await harness.page.getByText('None of the keys you can see').waitFor();
+    expect(await harness.page.getByLabel('Key value').inputValue()).to.equal('');
     await harness.page.getByLabel('Key value').fill(`CALLKEY_API_KEY=${keyValue}`);
     const sent = harness.page.waitForRequest(/identify/);
     await button('Find key').click();

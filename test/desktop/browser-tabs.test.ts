@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import type { Dialog } from 'playwright-core';
 import { operator } from '../../core/domain/audit/audit.ts';
@@ -138,6 +139,14 @@ describeBrowser('the console in a browser', () => {
       await other.getByRole('button', { name: 'Refresh' }).click();
       await settle(other);
       expect(await other.getByRole('row', { name: 'Practice software' }).count()).to.equal(0);
+      // The session itself has the first tab's customer selected.
+      await other.getByRole('link', { name: 'Activity' }).click();
+      const exported = other.waitForEvent('download');
+      await other.getByRole('button', { name: 'Export CSV' }).click();
+      expect(readFileSync(await (await exported).path(), 'utf8'))
+        .to.include('Key of the other')
+        .and.not.include('Practice software');
+      await other.getByRole('link', { name: 'API keys' }).click();
       await row.getByRole('button', { name: /Revoke/ }).click();
       await other.getByRole('alertdialog').getByRole('button', { name: 'Revoke', exact: true }).click();
       await other.getByText('No API keys yet').waitFor();

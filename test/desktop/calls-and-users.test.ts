@@ -267,5 +267,6 @@ describeBrowser('the console, for calls and users', () => {
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await row('Tom Teammate').waitFor({ state: 'detached' });
     expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(401);
+    expect(await harness.direct.storage.database.read('calls').pluck('state')).to.deep.equal(['cancelled', 'cancelled']);
   });
 });

@@ -1,10 +1,11 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { fillInKey, signInAs } from '../support/console-harness.ts';
 import { openCore } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
-import { describeDesktop, launchConsole, listQuestions } from '../support/electron.ts';
+import { chooseButton, describeDesktop, launchConsole, listQuestions } from '../support/electron.ts';
+import { faultyProxy } from '../support/proxies.ts';
 import { openOnce } from '../support/suites.ts';
 import { enroll, password, signIn } from '../support/tenants.ts';
 import { eventually, until } from '../support/until.ts';
@@ -16,14 +17,17 @@ describeDesktop('the console on a managed computer', () => {
     mkdirSync(folder);
     const settings = { server: harness.core.url, keepSignedIn: false, signOutAfterMinutes: 5 };
     writeFileSync(join(folder, 'console.json'), JSON.stringify(settings));
-    return launchConsole({ env: { XDG_CONFIG_DIRS: join(folder, '..'), CHOSEN_BUTTON: 'Cancel' } });
+    const userData = freshDirectory();
+    writeFileSync(join(userData, 'session'), 'stored before the administrator turned it off');
+    return launchConsole({ userData, env: { XDG_CONFIG_DIRS: join(folder, '..'), CHOSEN_BUTTON: 'Cancel' } });
   });
 
-  it("offers the administrator's server, and doesn't offer to keep the session", async () => {
+  it("offers the administrator's server, doesn't offer to keep the session, and deletes the one it kept before", async () => {
     const { page } = desktop;
     await eventually(async () => expect(await page.getByLabel('Server address').inputValue()).to.equal(harness.core.url));
     await page.getByText('Your administrator has turned this off.').waitFor();
     expect(await page.getByLabel('Keep me signed in').isDisabled()).to.equal(true);
+    await eventually(async () => expect(existsSync(join(desktop.userData, 'session'))).to.equal(false));
   });
 
   it("opens links to the administrator's server without asking, but asks about others", async () => {
@@ -48,7 +52,11 @@ describeDesktop('the console on a managed computer', () => {
     await fillInKey(page, 'Left alone', 'No expiration');
     await page.getByRole('button', { name: 'Create Key' }).click();
     const keyValue = await page.getByLabel('Key value').inputValue();
-    expect(await sessions()).to.equal(1);
+    const { email } = harness.tenants.users.account;
+    const network = await faultyProxy(harness.core.url);
+    await chooseButton(desktop, 'Connect');
+    await page.evaluate((input) => window.callkey.signIn(input), { server: network.url, email, password, keepSignedIn: false });
+    expect(await sessions(), 'at two addresses').to.equal(2);
     await app.evaluate(({ powerMonitor }) => {
       powerMonitor.getSystemIdleTime = () => 300;
     });
@@ -58,6 +66,7 @@ describeDesktop('the console on a managed computer', () => {
     await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor();
     expect(await page.content()).not.to.include(keyValue);
     await eventually(async () => expect(await sessions()).to.equal(0));
+    await network.close();
   });
 
   it('then also ends a sign-in that waits for a code', async () => {

@@ -219,6 +219,8 @@ describeDesktop('sign-in with the provider in the app', () => {
     it('gives another program neither the port while the app waits for the code, nor a session for a code that it receives there afterwards', async () => {
       const port = new URL(await start()).searchParams.get('port') ?? '';
       expect(await otherProgram(port).next()).to.equal('EADDRINUSE');
+      const elsewhere = await fetch(`http://127.0.0.2:${port}/`).catch((error: Error) => error.cause);
+      expect(elsewhere, 'another address of this computer').to.have.property('code', 'ECONNREFUSED');
       const page = await context.newPage();
       await page.goto((await opened()).at(-1) ?? '');
       await button(page, 'Sign in at Example Corp').click();

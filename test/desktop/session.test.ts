@@ -124,6 +124,8 @@ describeDesktop('the console, during a session,', () => {
     it('asks before the window closes while the recovery codes are visible', async () => {
       const { page } = harness;
       await showQrCode();
+      await button('Copy key').click();
+      await page.getByText(/· \d+ s/).waitFor();
       const secret = (await page.locator('.totp-secret').innerText()).replaceAll(' ', '');
       await page.getByLabel('Code', { exact: true }).fill(authenticator(secret, clock.now).code());
       await button('Turn on').click();

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { Route } from 'playwright-core';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { resumeDialing, stopDialing } from '../../core/domain/calls/stops.ts';
 import { instant } from '../../core/domain/instant.ts';
@@ -58,8 +59,9 @@ describeBrowser('the console, for stopping dialing', () => {
     await page.getByRole('row', { name: /^Stopped dialing for .*Wrong recording/ }).waitFor();
   });
 
-  it('stops the campaign that staff choose in the dialog while Calls shows all campaigns', async () => {
-    const { page, tenants } = harness;
+  it('stops the campaign that staff choose in the dialog while Calls shows all campaigns, and tells its stop from that of another if the connection is lost', async () => {
+    const { page, tenants, direct } = harness;
+    await stopDialing(direct.ports, operator, { scope: 'campaign', id: tenants.siblingCampaign.id });
     await harness.enter('staff');
     await button('None selected').click();
     await page.getByRole('option', { name: `${tenants.partner.name} Partner` }).click();
@@ -67,8 +69,13 @@ describeBrowser('the console, for stopping dialing', () => {
     await button('Stop dialing…').click();
     await button(`Partner ${tenants.partner.name}`).click();
     await page.getByRole('listbox').getByText(tenants.campaign.name).click();
+    const loseStops = (route: Route) => (route.request().method() === 'POST' ? route.abort() : route.fallback());
+    await page.route('**/console/stops', loseStops);
+    await page.getByRole('dialog').getByRole('button', { name: 'Stop dialing' }).click();
+    await text('The connection was lost, and the server hasn’t done this. Try again.');
+    await page.unroute('**/console/stops', loseStops);
     await confirmStop();
-    expect((await listStops()).map((stop) => stop.scope)).to.deep.equal(['campaign']);
+    expect((await listStops()).map((stop) => stop.scope_id)).to.have.members([tenants.siblingCampaign.id, tenants.campaign.id]);
   });
 
   it('says in the details of a waiting call that dialing is stopped, unless it is for another account', async () => {
