@@ -48,6 +48,12 @@ describe('a connection', () => {
         expect(seen.text.match(/(?<=\r\n\r\n)\d+/g)).to.deep.equal(['0', '300000', '3', '3', '0']);
       });
 
+      it('has ten seconds for the headers of a request, and thirty for all of it', async () => {
+        await open({ isSecure });
+        const server = openHandles().find((handle) => handle instanceof Server);
+        expect(server).to.include({ headersTimeout: 10_000, requestTimeout: 30_000 });
+      });
+
       it('gives a client that closes its side after its requests the responses to them, and then ends', async () => {
         const { listener, started } = await open({ isSecure });
         const { socket, seen } = await client(listener);

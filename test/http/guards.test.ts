@@ -5,7 +5,7 @@ import { TLSSocket } from 'node:tls';
 import { expect } from 'chai';
 import Koa from 'koa';
 import { pathTo } from '#contract/route.ts';
-import { routes } from '#contract/routes.ts';
+import { consoleRoutes, routes } from '#contract/routes.ts';
 import { readBytes } from '../../core/http/middleware/body.ts';
 import type { State } from '../../core/http/middleware/context.ts';
 import { clientAddress } from '../../core/http/middleware/every-request.ts';
@@ -213,6 +213,14 @@ describe('the checks for every route', () => {
       [{ Host: '%2', Origin: 'http://%2' }, 403],
     ] as const)
       expect({ headers, status: (await list(headers)).status }).to.deep.equal({ headers, status });
+  });
+
+  it("refuse requests from other sites on every route, except on the identity provider's", async () => {
+    for (const { method, path } of Object.values(consoleRoutes)) {
+      if (path.startsWith('/console/oidc')) continue;
+      const answer = await inConsole(method, path.replaceAll(/:\w+/g, 'x'), { headers: { 'Sec-Fetch-Site': 'cross-site' } });
+      expect(readCode(answer), `${method} ${path}`).to.equal('cross-site');
+    }
   });
 
   it('accept an Idempotency-Key, bare or quoted, or explain what is wrong with it', async () => {

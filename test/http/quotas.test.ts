@@ -1,12 +1,14 @@
 import { connect } from 'node:net';
 import { expect } from 'chai';
 import { tenancyHeader } from '#contract/console/session.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { createUser } from '../../core/domain/directory/users.ts';
 import { fakeClock } from '../support/clock.ts';
 import { openCore, type RunningCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
 import { openOnce } from '../support/suites.ts';
-import { createKey, insertKeys, password, signIn } from '../support/tenants.ts';
+import { createKey, insertKeys, password, signIn, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 const environment = { MAX_ACTIVE_KEYS_PER_USER: '5' };
@@ -140,12 +142,12 @@ describe("a staff user's tenancy changes", () => {
       expect((await select(8)).status).to.equal(200);
       const named = await select(10, { headers: { [tenancyHeader]: `account/${account.id}` } });
       expect(Number(named.headers['retry-after']), 'a change of the session, but not of the request').to.be.within(1, 60);
-      const read = await ask('GET', `${core.url}/console/users`, {
-        cookie: cookies[0],
-        headers: { [tenancyHeader]: `account/${account.id}` },
-      });
-      expect(read.status, 'with the header alone').to.equal(429);
-      expect(read.text).to.contain('At most 300 switches between accounts or partners per minute are allowed.');
+      const read = () =>
+        ask('GET', `${core.url}/console/users`, { cookie: cookies[0], headers: { [tenancyHeader]: `account/${account.id}` } });
+      expect((await read()).status, 'with the header alone').to.equal(429);
+      const again = await read();
+      expect(again.status, 'and again, because nothing was recorded').to.equal(429);
+      expect(again.text).to.contain('At most 300 switches between accounts or partners per minute are allowed.');
       clock.advance({ minutes: 1, milliseconds: 1 });
       expect((await select(10)).status).to.equal(200);
     });
@@ -161,6 +163,8 @@ describe("a user's changes within an hour", () => {
     return { ...opened, other, close: () => other.close().then(opened.close) };
   });
   let keyId: string;
+  let entryId: string;
+  let stopId: string;
   let cookie: string;
 
   const send = (method: string, path: string, sent?: object, as = cookie, url = harness.core.url) =>
@@ -186,10 +190,18 @@ describe("a user's changes within an hour", () => {
         await send('PATCH', `directory/accounts/${tenants.siblingAccount.id}`, { name: `Green ${n}` }, first),
       ])
         expect(answer.status, answer.text).to.be.oneOf([200, 201]);
+    const { partner, sibling } = tenants.users;
+    await send('POST', 'do-not-call', { phones: [somePhone()], reason: 'asked', partnerId: tenants.partner.id }, first);
+    entryId = Object((await send('GET', 'do-not-call', undefined, first)).json).entries[0].id;
+    stopId = Object((await send('POST', 'stops', { scope: 'account', id: tenants.account.id }, first)).json).stop.id;
+    await send('PATCH', `users/${sibling.id}`, { disabled: true }, first);
+    const input = { email: 'sam@example.com', name: 'Sam', userType: 'staff', accountId: null, partnerId: null } as const;
+    const { user: staff } = await createUser(direct.ports, operator, input, password);
     const { write } = direct.storage.database;
-    const made = await write('audit_events').where({ actor_id: tenants.users.partner.id, action: 'account.added' });
-    const copies = Array.from({ length: 191 }, (_, n) => ({ ...made[0], id: `copy-${n}`, seq: null, hash: null }));
-    await write.batchInsert('audit_events', copies, 50);
+    const made = await write('audit_events').where({ actor_id: partner.id, action: 'account.added' });
+    const copy = (actor_id: string, length: number) =>
+      Array.from({ length }, (_, n) => ({ ...made[0], id: `copy-${n} ${actor_id}`, actor_id, seq: null, hash: null }));
+    await write.batchInsert('audit_events', [...copy(partner.id, 191), ...copy(staff.id, 200)], 50);
   });
   beforeEach(async () => {
     clock.set('2026-11-21T09:50:00.000Z');
@@ -209,7 +221,8 @@ describe("a user's changes within an hour", () => {
   });
 
   it('are limited whatever they change, and so are exports', async () => {
-    const { users, siblingAccount } = harness.tenants;
+    const { users, partner, account, siblingAccount, campaign } = harness.tenants;
+    const ofPartner = `scope=partner&id=${partner.id}`;
     const statuses = await tryEach([
       ['PATCH', `api-keys/${keyId}`, { callsPerDay: 1 }],
       ['POST', 'api-keys', body],
@@ -218,8 +231,28 @@ describe("a user's changes within an hour", () => {
       ['POST', `users/${users.tied.id}/password`],
       ['GET', 'activity.csv'],
       ['POST', 'exports', { list: 'users', rows: 1 }],
+      ['PATCH', `users/${users.sibling.id}`, { disabled: false }],
+      ['PATCH', `directory/accounts/${account.id}`, { name: 'Changed' }],
+      ['POST', 'directory/campaigns', { name: 'More', accountId: account.id }],
+      ['PATCH', `directory/campaigns/${campaign.id}`, { name: 'Changed' }],
+      ['DELETE', `do-not-call/${entryId}`, { reason: 'a mistake' }],
+      ['PUT', `calling-hours?${ofPartner}`, { rules: [] }],
+      ['PUT', `numbers?${ofPartner}`, { countries: ['DE'], kinds: null }],
+      ['PUT', `pace?scope=account&id=${account.id}`, { perSecond: 1, liveCalls: null }],
+      ['PUT', `contact-limits?${ofPartner}`, { limits: null }],
+      ['DELETE', `stops/${stopId}`],
     ]);
     expect(new Set(Object.values(statuses)), JSON.stringify(statuses)).to.deep.equal(new Set([429]));
+  });
+
+  it('are limited for staff, too, and so is the use of a tenancy', async () => {
+    const { id } = harness.tenants.partner;
+    const staff = await signIn(harness.core.url, 'sam@example.com');
+    const adding = await send('POST', 'directory/partners', { name: 'More' }, staff);
+    const renaming = await send('PATCH', `directory/partners/${id}`, { name: 'Changed' }, staff);
+    await send('PUT', 'session/tenancy', { kind: 'partner', id }, staff);
+    const using = await send('GET', 'users', undefined, staff);
+    expect([adding.status, renaming.status, using.status]).to.deep.equal([429, 429, 429]);
   });
 
   it("aren't limited if they end or protect something", async () => {

@@ -9,6 +9,7 @@ import { instant, type Millis, plus } from '../../core/domain/instant.ts';
 import { startHousekeeping } from '../../core/server/housekeeping.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
 import { fakeClock } from '../support/clock.ts';
+import { testSecret } from '../support/commands.ts';
 import { type CoreHarness, openCore, startCoreHere } from '../support/core.ts';
 import { itOnPostgres, onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
@@ -18,11 +19,14 @@ import { until } from '../support/until.ts';
 const minute = 60_000;
 const hour = 60 * minute;
 const day = 24 * hour;
+const newSecret = 'another secret for tests of at least 32 characters';
 
 describe('a running core', () => {
   onEachDatabase((kind) => {
     let clock: ReturnType<typeof fakeClock>;
     let harness: CoreHarness;
+    /** A second factor's secret, encrypted with the older of the core's session secrets. */
+    let sealedBefore: string;
     let timers: { run: () => void; every: number }[];
     beforeEach(() => {
       // A core's clock must not be ahead of PostgreSQL's own clock, so the test starts in the past.
@@ -60,7 +64,10 @@ describe('a running core', () => {
       // The core looks twice before it shows a campaign again.
       const hidden = `deleting-${tenants.siblingCampaign.id}`;
       await write('campaigns').where({ id: tenants.siblingCampaign.id }).update({ id: hidden });
-      const core = await startCoreHere(url, { clock, environment: { AUDIT_RETENTION_DAYS: '30' } });
+      const core = await startCoreHere(url, {
+        clock,
+        environment: { AUDIT_RETENTION_DAYS: '30', SESSION_SECRETS: `${newSecret},${testSecret}` },
+      });
       harness = { database: url, core, direct, tenants, close: () => Promise.all([direct.close(), core.close()]).then(() => undefined) };
       await until(() => logged(/sealed/) === 1);
       await addCall('past', { due_at: clock.now(), not_after: soon });
@@ -72,6 +79,14 @@ describe('a running core', () => {
         ...{ started_at: plus(soon, -day), last_seen_at: plus(soon, -day) },
       });
       await write('sign_in_attempts').insert({ key: 'over', attempts: 1, expires_at: soon });
+      const code = { issuer: 'i', subject: 's', sign_in_version: 'v', challenge: 'c', expires_at: soon };
+      await write('sign_in_codes').insert({ digest: 'over', user_id: tenants.users.account.id, ...code });
+      await write('do_not_call').insert({
+        ...{ id: 'over', scope_id: 'p', partner_id: 'p', phone: somePhone(), reason: 'asked', source: 'admin' },
+        ...{ created_at: clock.now(), ends_at: soon },
+      });
+      sealedBefore = direct.ports.secretBox.seal(tenants.users.tied.id, new Uint8Array(20));
+      await direct.ports.stores.secondFactors.enroll({ id: tenants.users.tied.id }, sealedBefore);
       await write('api_key_usage').insert({ api_key_id: 'key', quarter_at: plus(soon, -31 * day), placed: 1, cancelled: 0 });
       await write('call_counts').insert({ campaign_id: 'g', quarter_at: plus(soon, -31 * day), state: 'busy', calls: 1 });
       await write('audit_events').insert(audit('1', clock.now()));
@@ -106,6 +121,9 @@ describe('a running core', () => {
           eraseContacts: (await call('ended')).phone !== null,
           sweepSessions: await hasRow('sessions', { id: 'idle' }),
           sweepThrottle: await hasRow('sign_in_attempts', { key: 'over' }),
+          sweepCodes: await hasRow('sign_in_codes', { digest: 'over' }),
+          deleteEnded: await hasRow('do_not_call', { id: 'over' }),
+          resealSecrets: await hasRow('second_factors', { secret: sealedBefore }),
           forgetUsage: await hasRow('api_key_usage', { api_key_id: 'key' }),
           forgetCallCounts: await hasRow('call_counts', { campaign_id: 'g', calls: 1 }),
           pruneAudit: await hasRow('audit_events', { id: '0' }),
@@ -133,7 +151,8 @@ describe('a running core', () => {
       await start();
       const all = await left();
       await passAnHour();
-      expect((await left()).byTheClock).to.deep.equal(all.byTheClock.filter((task) => task !== 'recoverFromClockStep'));
+      const now = ['recoverFromClockStep', 'resealSecrets'];
+      expect((await left()).byTheClock).to.deep.equal(all.byTheClock.filter((task) => !now.includes(task)));
       clock.advance({ hours: 1, milliseconds: 1 });
       await passAnHour();
       await until(async () => (await left()).byTheClock.length === 0);

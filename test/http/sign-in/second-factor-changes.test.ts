@@ -26,6 +26,13 @@ describe('a second factor', () => {
         expect((await tryPassword(email, 'another long one')).status).to.equal(202);
       });
 
+      it('can be replaced by a recovery code to change the password, which is recorded', async () => {
+        const { cookie, id, recoveryCodes } = await newUser();
+        const body = { currentPassword: password, newPassword: 'another long one', code: recoveryCodes[0] };
+        expect((await inSession('POST', '/console/password', cookie, body)).status).to.equal(204);
+        expect(await listActions(id)).to.include('recovery-code.used');
+      });
+
       it('is required again to replace a one-time password', async () => {
         const { email, app, user } = await newUser();
         const { password: once } = await resetPassword(at.direct.ports, operator, user, null);

@@ -50,16 +50,20 @@ describe('the sign-in throttle', () => {
     // The counters themselves are tested on both databases, in storage/throttle.test.ts.
     if (kind === 'postgres') return;
 
-    it('counts wrong current passwords, but still lets that user sign in', async () => {
-      const cookie = await signIn(its.core.url, 'ada@example.com');
-      const statuses: number[] = [];
-      for (let n = 0; n < 11; n++) {
-        const body = { currentPassword: `wrong ${n}`, newPassword: 'a new and longer one' };
-        statuses.push((await ask('POST', `${its.core.url}/console/password`, { cookie, body })).status);
-      }
-      expect(statuses).to.deep.equal([...Array.from({ length: 10 }, () => 422), 429]);
-      expect((await tryPassword('ada@example.com', password, { from: '127.0.0.1' })).status).to.equal(201);
-    });
+    for (const [route, more] of [
+      ['password', { newPassword: 'a new and longer one' }],
+      ['second-factor', {}],
+    ] as const)
+      it(`counts wrong current passwords sent to ${route}, but still lets that user sign in`, async () => {
+        const cookie = await signIn(its.core.url, 'ada@example.com');
+        const statuses: number[] = [];
+        for (let n = 0; n < 11; n++) {
+          const body = { currentPassword: `wrong ${n}`, ...more };
+          statuses.push((await ask('POST', `${its.core.url}/console/${route}`, { cookie, body })).status);
+        }
+        expect(statuses).to.deep.equal([...Array.from({ length: 10 }, () => 422), 429]);
+        expect((await tryPassword('ada@example.com', password, { from: '127.0.0.1' })).status).to.equal(201);
+      });
 
     describe('wrong passwords', () => {
       it('for one account from one address are throttled after ten, with Retry-After', async () => {
