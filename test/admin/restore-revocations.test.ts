@@ -79,12 +79,13 @@ describe('admin restore --revoke-again', () => {
       await json('key', 'limit', 'widened', '--calls-per-day', '5');
       await json('backup', file);
       await json('user', 'move', 'stan@example.com', '--type', 'account', '--account', account.id);
+      await json('user', 'move', 'tia@example.com', '--type', 'account', '--account', account.id);
       await json('user', 'move', 'tom@example.com', '--type', 'staff');
       await json('user', 'move', 'oda@example.com', '--type', 'partner', '--partner', partner.id);
       await json('key', 'limit', 'limited', '--addresses', '192.0.2.0/24', '--calls-per-day', '5');
       await json('key', 'limit', 'widened', '--calls-per-day', '50');
       const { revokedAgain, changedUsers, limitedApiKeys } = await json('restore', file, '--revoke-again');
-      expect([revokedAgain, changesOf(changedUsers)]).to.deep.equal([true, { stan: ['rights'], oda: ['rights'] }]);
+      expect([revokedAgain, changesOf(changedUsers)]).to.deep.equal([true, { stan: ['rights'], tia: ['rights'], oda: ['rights'] }]);
       expect(limitedApiKeys).to.deep.equal([{ id: 'limited', name: 'limited', addresses: ['192.0.2.0/24'], callsPerDay: 5 }]);
       await using after = await openDirect(url);
       const { read } = after.storage.database;
@@ -105,19 +106,22 @@ describe('admin restore --revoke-again', () => {
       await stores.secondFactors.confirm(user.id, confirmed, event);
     }
 
-    async function link(user: User): Promise<void> {
+    async function link(user: User, subject: string): Promise<void> {
       await using direct = await openDirect(url);
       const event = userEvent(direct.ports, operator.actor, 'user.linked', user);
-      await direct.ports.stores.links.create({ id: user.id }, { issuer: 'https://login.example.com', subject: 'pat' }, true, event);
+      await direct.ports.stores.links.create({ id: user.id }, { issuer: 'https://login.example.com', subject }, true, event);
     }
 
     it('lets users sign in only as they could before the restore, with the latest password and second factor', async () => {
       const { users } = await addTenants(url);
-      await link(users.partner);
+      await link(users.partner, 'pat');
+      await link(users.teammate, 'former');
       await enroll(users.sibling, 1);
       await enroll(users.account, 2);
       await json('backup', file);
       await json('user', 'link', 'remove', 'pat@example.com');
+      await json('user', 'link', 'remove', 'tom@example.com');
+      await link(users.teammate, 'present');
       await json('user', 'second-factor', 'reset', 'sue@example.com');
       await json('user', 'second-factor', 'reset', 'ada@example.com');
       await enroll(users.account, 3);
@@ -125,7 +129,7 @@ describe('admin restore --revoke-again', () => {
       const { revokedAgain, changedUsers } = await json('restore', file, '--revoke-again');
       expect([revokedAgain, changesOf(changedUsers)]).to.deep.equal([
         true,
-        { pat: ['link'], sue: ['factor'], ada: ['factor'], tia: ['password'] },
+        { pat: ['link'], tom: ['link'], sue: ['factor'], ada: ['factor'], tia: ['password'] },
       ]);
       await using after = await openDirect(url);
       const { read } = after.storage.database;

@@ -128,14 +128,17 @@ describeAdmin('admin user', ({ admin, json, database }) => {
     expect(recorded).to.have.length(1);
   });
 
-  it('lists and removes links to identities at a provider, and records who unlinked whom', async () => {
+  it('lists and removes links to identities at a provider, of which only the latest counts, and records who unlinked whom', async () => {
     await using direct = await openDirect(database());
     const { user } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
     expect(await json('user', 'link', 'list')).to.deep.equal({ links: [] });
     const subject = { issuer: 'https://login.example.com', subject: 'stan-there' };
     const { stores, clock } = direct.ports;
-    const event = { id: 'linked', at: clock.now(), actor: null, action: 'user.linked', address: 'local', owningScope: null } as const;
-    await stores.links.create(user, subject, true, { ...event, subject: { kind: 'user', id: user.id, name: 'Stan' } });
+    const event = { at: clock.now(), actor: null, action: 'user.linked', address: 'local', owningScope: null } as const;
+    const link = (identity: typeof subject, id: string) =>
+      stores.links.create(user, identity, true, { ...event, id, subject: { kind: 'user', id: user.id, name: 'Stan' } });
+    expect(await link({ issuer: 'https://former.example.com', subject: 'stan-elsewhere' }, 'linked first')).to.equal(true);
+    expect(await link(subject, 'linked')).to.equal(true);
     const { links } = await json('user', 'link', 'list');
     expect(links).to.have.length(1);
     expect(links[0]).to.deep.include({ email: 'stan@example.com', ...subject });

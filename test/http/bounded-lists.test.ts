@@ -12,7 +12,7 @@ import { openCore } from '../support/core.ts';
 import { numbers, onEachDatabase } from '../support/databases.ts';
 import { ask, readCode } from '../support/http.ts';
 import { openOnce } from '../support/suites.ts';
-import { signIn } from '../support/tenants.ts';
+import { insertCalls, signIn } from '../support/tenants.ts';
 
 const rows = limits.directoryPage + 2;
 
@@ -236,6 +236,8 @@ describe('a search for calls', () => {
            CASE WHEN i = 9 THEN 'Zoë' ELSE 'Ada Lovelace' END, ${since} + i, ${since} + i
          FROM ${numbers(kind, count)}`,
       );
+      const ofOthers = { ...its.tenants, campaign: its.tenants.otherCampaign, account: its.tenants.otherAccount };
+      await insertCalls(its.direct, ofOthers, ['170'], { contact_id: '000000000' });
       cookie = await signIn(its.core.url, 'ada@example.com');
       url = `${its.core.url}/console/campaigns/${campaign.id}/calls`;
     });
@@ -276,7 +278,7 @@ describe('a search for calls', () => {
       expect(await searchAll('?state=busy')).to.deep.equal(['7']);
     });
 
-    it('shows the call with exactly the request ID that is searched for on the first page, however old it is, and only once', async () => {
+    it("shows the call with exactly the request ID that is searched for on the first page, however old it is, only once, and no other account's", async () => {
       expect((await search('?search=170')).calls.map(({ requestId }) => requestId).at(-1)).to.equal('170');
       const all = await searchAll('?search=170');
       expect(all).to.include('1170').and.to.have.lengthOf(new Set(all).size);

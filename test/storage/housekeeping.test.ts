@@ -90,6 +90,18 @@ describe('a running core', () => {
       await write('api_key_usage').insert({ api_key_id: 'key', quarter_at: plus(soon, -31 * day), placed: 1, cancelled: 0 });
       await write('call_counts').insert({ campaign_id: 'g', quarter_at: plus(soon, -31 * day), state: 'busy', calls: 1 });
       await write('audit_events').insert(audit('1', clock.now()));
+      await write('sign_in_codes').insert({
+        ...{ digest: 'over', user_id: tenants.users.account.id, issuer: 'https://login.example.com', subject: 'ada', challenge: 'c' },
+        ...{ sign_in_version: '', expires_at: soon },
+      });
+      const { id: partner_id } = tenants.partner;
+      const asked = { reason: 'asked', source: 'admin', created_at: instant(1) } as const;
+      const listed = { ...asked, scope_id: partner_id, account_id: null, partner_id };
+      await write('do_not_call').insert([
+        { ...listed, id: 'over', phone: '+491', ends_at: soon },
+        { ...listed, id: 'lasts', phone: '+492', ends_at: plus(soon, day) },
+      ]);
+      await write('do_not_call_additions').insert({ partner_id, version: plus(soon, -day), phones: '+491' });
 
       await write('revoked_api_keys').insert({
         ...{ id: 'revoked', name: 'R', creator_id: 'u', creator_name: 'U', creator_partner_id: null, account_id: null, partner_id: 'p' },
@@ -126,6 +138,9 @@ describe('a running core', () => {
           resealSecrets: await hasRow('second_factors', { secret: sealedBefore }),
           forgetUsage: await hasRow('api_key_usage', { api_key_id: 'key' }),
           forgetCallCounts: await hasRow('call_counts', { campaign_id: 'g', calls: 1 }),
+          sweepCodes: await hasRow('sign_in_codes', { digest: 'over' }),
+          deleteEnded: await hasRow('do_not_call', { id: 'over' }),
+          forgetAdditions: await hasRow('do_not_call_additions', { phones: '+491' }),
           pruneAudit: await hasRow('audit_events', { id: '0' }),
         }),
         always: named({
@@ -156,6 +171,7 @@ describe('a running core', () => {
       clock.advance({ hours: 1, milliseconds: 1 });
       await passAnHour();
       await until(async () => (await left()).byTheClock.length === 0);
+      expect(await database().read('do_not_call').pluck('id')).to.deep.equal(['lasts']);
       expect(logged(/failed/)).to.equal(0);
     });
 

@@ -480,17 +480,18 @@ describe('a claim', () => {
     });
 
     for (const scope of ['server', 'partner', 'account', 'campaign'] as const)
-      it(`takes no call of a stopped ${scope}, and takes them again once it's resumed`, async () => {
+      it(`takes no call of a stopped ${scope}, only others, and takes its calls again once it's resumed`, async () => {
         await add(names(30));
+        await insertCalls(direct, { ...tenants, campaign: tenants.otherCampaign, account: tenants.otherAccount }, ['other']);
         const id = scope === 'server' ? undefined : tenants[scope].id;
         const { stop, isNew, queuedCalls } = await stopDialing(direct.ports, operator, { scope, id, reason: 'Wrong recording' });
-        expect({ isNew, queuedCalls }).to.deep.equal({ isNew: true, queuedCalls: 30 });
-        expect(await claim(now + 1)).to.deep.equal([]);
+        expect({ isNew, queuedCalls }).to.deep.equal({ isNew: true, queuedCalls: scope === 'server' ? 31 : 30 });
+        expect((await claim(now + 1)).map(({ contactId }) => contactId)).to.deep.equal(scope === 'server' ? [] : ['other']);
         const again = await stopDialing(direct.ports, operator, { scope, id });
         expect([again.isNew, again.stop]).to.deep.equal([false, stop]);
         await resumeDialing(direct.ports, operator, stop.id);
         await direct.ports.stores.rules.makeHeldDue(instant(now + 2), new AbortController().signal);
-        expect(await claim(now + 3)).to.have.length(10);
+        expect(await claim(now + 3, 100)).to.have.length(queuedCalls);
       });
 
     for (const scope of ['server', 'partner', 'account', 'campaign'] as const)
@@ -544,7 +545,7 @@ describe('a claim', () => {
       expect([stopped.isNew, stopped.withProvider]).to.deep.equal([true, 1]);
     });
 
-    it('cancels the queued calls of a stop, and counts what the provider has', async () => {
+    it('cancels the queued calls of a stop, but none of another account, and counts what the provider has', async () => {
       await add(names(4));
       // Placed at a core whose clock is ahead.
       await add(['ahead'], { placed_at: instant(now + 4 * minute) });
@@ -552,6 +553,7 @@ describe('a claim', () => {
       await Promise.all(
         taken.map((each) => store.settle(each, { event: 'taken', to: 'taken', dialedAt: now, dueAt: instant(now + hour) })),
       );
+      await insertCalls(direct, { ...tenants, campaign: tenants.siblingCampaign, account: tenants.siblingAccount }, ['sibling']);
       const scope = { scope: 'account', id: tenants.account.id } as const;
       await stopDialing(direct.ports, operator, { ...scope, reason: 'Lunch' });
       const stopped = await stopDialing(direct.ports, operator, { ...scope, cancelQueuedCalls: true });
@@ -559,6 +561,7 @@ describe('a claim', () => {
       expect(await events.pluck('detail')).to.have.members(['Lunch', 'cancelled the queued calls']);
       expect({ queuedCalls: stopped.queuedCalls, withProvider: stopped.withProvider }).to.deep.equal({ queuedCalls: 0, withProvider: 2 });
       expect(await direct.storage.database.read('calls').where({ state: 'cancelled' })).to.have.length(3);
+      expect(await call('sibling')).to.include({ state: 'queued' });
     });
 
     it('counts a repeated hand-off for contact limits from its latest attempt, also if the outcome comes first', async () => {
