@@ -79,12 +79,6 @@ describe('a running core', () => {
         ...{ started_at: plus(soon, -day), last_seen_at: plus(soon, -day) },
       });
       await write('sign_in_attempts').insert({ key: 'over', attempts: 1, expires_at: soon });
-      const code = { issuer: 'i', subject: 's', sign_in_version: 'v', challenge: 'c', expires_at: soon };
-      await write('sign_in_codes').insert({ digest: 'over', user_id: tenants.users.account.id, ...code });
-      await write('do_not_call').insert({
-        ...{ id: 'over', scope_id: 'p', partner_id: 'p', phone: somePhone(), reason: 'asked', source: 'admin' },
-        ...{ created_at: clock.now(), ends_at: soon },
-      });
       sealedBefore = direct.ports.secretBox.seal(tenants.users.tied.id, new Uint8Array(20));
       await direct.ports.stores.secondFactors.enroll({ id: tenants.users.tied.id }, sealedBefore);
       await write('api_key_usage').insert({ api_key_id: 'key', quarter_at: plus(soon, -31 * day), placed: 1, cancelled: 0 });
@@ -133,8 +127,6 @@ describe('a running core', () => {
           eraseContacts: (await call('ended')).phone !== null,
           sweepSessions: await hasRow('sessions', { id: 'idle' }),
           sweepThrottle: await hasRow('sign_in_attempts', { key: 'over' }),
-          sweepCodes: await hasRow('sign_in_codes', { digest: 'over' }),
-          deleteEnded: await hasRow('do_not_call', { id: 'over' }),
           resealSecrets: await hasRow('second_factors', { secret: sealedBefore }),
           forgetUsage: await hasRow('api_key_usage', { api_key_id: 'key' }),
           forgetCallCounts: await hasRow('call_counts', { campaign_id: 'g', calls: 1 }),
