@@ -101,7 +101,7 @@ export async function cloneMachine(context: Mocha.Context): Promise<ClonedMachin
     run: (input) => runIn(child, input),
     copy: (from, to) => copyFileSync(from, `/proc/${firstProcess(child)}/root${to}`),
     async stop() {
-      const first = child.exitCode === null ? firstProcess(child) : '';
+      const first = child.exitCode === null && child.signalCode === null ? firstProcess(child) : '';
       child.kill('SIGKILL');
       await ended;
       // By then, all processes of the clone have ended.
