@@ -7,6 +7,7 @@ import { own } from '../../scripts/support/postgres.ts';
 import { freshDirectory, postgresTools } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import {
+  changeNodePort,
   createCampaignIn,
   formatUrl,
   missingCitus,
@@ -129,8 +130,7 @@ const inDoubt: Attack['run'] = async (trial) => {
   const { coordinator, second } = scene;
   const gate = await startFront(second.url(''));
   trial.cleanup.defer(() => gate.close());
-  const update = `SELECT citus_update_node(nodeid, '127.0.0.1', ${gate.port}) FROM pg_dist_node WHERE nodeport = ${second.port}`;
-  await coordinator.query(scene.name, update);
+  await changeNodePort(coordinator, scene.name, second.port, gate.port);
   let lost = 0;
   await scene.attack(rounds, 50, 'after a commit was in doubt', async (round) => {
     const isHeld = await Promise.race([gate.hold('COMMIT PREPARED').then(() => true), pause(10_000, false)]);

@@ -193,6 +193,15 @@ export async function startCluster(more: readonly string[] = []) {
   };
 }
 
+/**
+ * Has Citus reach a node at another port, for example through a gate. Then waits until that node knows it, because until then
+ * the schema can't change.
+ */
+export async function changeNodePort({ query }: PostgresNode, database: string, from: number, to: number): Promise<void> {
+  await query(database, `SELECT citus_update_node(nodeid, '127.0.0.1', ${to}) FROM pg_dist_node WHERE nodeport = ${from}`);
+  await until(async () => (await query(database, 'SELECT FROM pg_dist_node WHERE NOT metadatasynced')).length === 0);
+}
+
 /** Moves a shard to the node with this port. Retries while Citus can't clean up what an earlier move left behind. */
 export async function moveShard({ query }: PostgresNode, database: string, schema: string, port: number): Promise<void> {
   await until(async () => {

@@ -3,7 +3,7 @@ import { callLane, shardNumber } from '../../../core/storage/engine/call-lanes.t
 import { adminOn } from '../../support/commands.ts';
 import { type CoreProcess, spawnCore } from '../../support/core.ts';
 import { type Answer, ask } from '../../support/http.ts';
-import { createCampaignIn, formatUrl, moveShard } from '../../support/postgres-node.ts';
+import { changeNodePort, createCampaignIn, formatUrl, moveShard } from '../../support/postgres-node.ts';
 import { type Front, startFront } from '../../support/proxies.ts';
 import { createKey, createTenants, openDirect } from '../../support/tenants.ts';
 import { until } from '../../support/until.ts';
@@ -23,10 +23,7 @@ export function testFailingNodes(its: SharedCluster): void {
     const [coordinator, , second] = its.cluster.nodes;
     gate = await startFront(second.url(''));
     name = await its.cluster.createDatabase();
-    await coordinator.query(
-      name,
-      `SELECT citus_update_node(nodeid, '127.0.0.1', ${gate.port}) FROM pg_dist_node WHERE nodeport = ${second.port}`,
-    );
+    await changeNodePort(coordinator, name, second.port, gate.port);
     const { admin } = adminOn(coordinator.url(name));
     await admin(['migrate']);
     await using direct = await openDirect(coordinator.url(name));
