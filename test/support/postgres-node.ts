@@ -194,8 +194,8 @@ export async function startCluster(more: readonly string[] = []) {
 }
 
 /**
- * Has Citus reach a node at another port, for example through a gate. Then waits until that node knows it, because until then
- * the schema can't change.
+ * Has Citus reach a node at another port, for example through a gate. Citus tells the nodes in the background, and refuses to
+ * change the schema until all of them know it, so this waits for that.
  */
 export async function changeNodePort({ query }: PostgresNode, database: string, from: number, to: number): Promise<void> {
   await query(database, `SELECT citus_update_node(nodeid, '127.0.0.1', ${to}) FROM pg_dist_node WHERE nodeport = ${from}`);
