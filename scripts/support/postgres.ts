@@ -148,14 +148,20 @@ export function databasesOn(url: string, pid: number | null, stop: () => Promise
   };
 }
 
+/** The ports that this process has been given. */
+const given = new Set<number>();
+
 /**
  * Finds a port for a server that can't choose one itself. Ports from 32,768 (Linux) or 49,152 are given to connections and to servers that
  * ask for any port, so one of them would often be taken before that server has started.
  *
  * @param from the first of ten thousand ports. One that isn't used immediately must be among others, so that no one else gets it
+ * @returns a port that this process hasn't been given before
  */
 export async function freePort(from = 20_000): Promise<number> {
   const port = randomInt(from, from + 10_000);
+  if (given.has(port)) return freePort(from);
+  given.add(port);
   const server = createServer();
   try {
     await once(server.listen(port, '127.0.0.1'), 'listening');

@@ -18,7 +18,7 @@ describe('the recipe for', () => {
   const its = openOnce(async () => {
     const api = await startProviderApi();
     // A recipe has this port for as long as its tests run.
-    const port = String(await freePort());
+    const port = String(await freePort(10_000));
     const recipeUrl = `http://127.0.0.1:${port}`;
     const environment = { DIALER: 'webhook', DIALER_URL: `${recipeUrl}/`, DIALER_SECRETS: signingSecret };
     const harness = await openCore({ environment });

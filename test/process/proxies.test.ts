@@ -35,7 +35,7 @@ it('the shipped proxies close idle connections to a core before the core does, s
 describe('two cores behind a proxy configured as in core/deploy', () => {
   // The cores, the database and the key are the same behind each proxy.
   const its = openOnce(async () => {
-    const ports = { port: await freePort(), managementPort: await freePort() };
+    const ports = { port: await freePort(10_000), managementPort: await freePort(10_000) };
     const { database, tenants } = await databaseWithTenants('sqlite');
     const start = (host: string) =>
       spawnCore(database, {

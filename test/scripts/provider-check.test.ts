@@ -14,7 +14,7 @@ describe('checking a provider adapter', () => {
   const wrong = ({ stdout }: Ended) => stdout.match(/(?<=^FAIL {3})[^:]+/gm) ?? [];
 
   it('reports nothing missing in the example from the documentation', async () => {
-    const [port, corePort] = [await freePort(), await freePort()];
+    const [port, corePort] = [await freePort(10_000), await freePort(10_000)];
     const args = ['scripts/adapter.ts', String(port), `http://127.0.0.1:${corePort}`];
     const receiver = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
     await once(createInterface({ input: receiver.stdout }), 'line');

@@ -26,7 +26,7 @@ describe('README.md', () => {
     const calls = others.filter((block) => !block.startsWith('npm test'));
     expect(calls).to.have.length(2);
     const home = freshDirectory();
-    const [port, managementPort] = [String(await freePort()), String(await freePort())];
+    const [port, managementPort] = [String(await freePort(10_000)), String(await freePort(10_000))];
     const state = { HOME: home, TMPDIR: home, XDG_RUNTIME_DIR: home, DATABASE_URL: `sqlite:${join(home, 'callkey.db')}` };
     const env = { ...bareEnvironment, ...state, PORT: port, MANAGEMENT_PORT: managementPort };
     // Everything but the installation, which would replace the packages of this test.
