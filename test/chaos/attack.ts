@@ -131,11 +131,15 @@ export async function openScene(trial: Trial, { behavior = takes, deduplicates =
       return reply;
     },
     cancel: (requestId: string, target: Target = {}): Promise<Reply> => ledger.cancel(formatUrl(target), keyValue, requestId),
+    /** Sends a request of the console again as long as its core waited too long for the processor, and so has changed nothing. */
+    async change(...request: Parameters<typeof ask>): ReturnType<typeof ask> {
+      let answer = await ask(...request);
+      while (answer.status === 503 && !cleanup.disposed) answer = await ask(...request);
+      return answer;
+    },
     /** Revokes a key, after which no request with it may be accepted. */
     async revoke(id: string, key: string, url = scene.core().url): Promise<void> {
-      let status = 503;
-      // A core that waited too long for the processor has changed nothing.
-      while (status === 503 && !cleanup.disposed) ({ status } = await ask('DELETE', `${url}/console/api-keys/${id}`, { cookie }));
+      const { status } = await scene.change('DELETE', `${url}/console/api-keys/${id}`, { cookie });
       if (status === 204) ledger.revoked.add(key);
       else ledger.fail(`revoking a key got ${status}`);
     },
@@ -304,6 +308,8 @@ class Ledger {
   /** Phone numbers of calls without a request ID that got a 503. */
   readonly #refused = new Set<string>();
   readonly #lost = new Set<string>();
+  /** When the requests were sent that were the first to be acknowledged for their calls, on the clock of `performance`. */
+  readonly #firstSentAt: number[] = [];
   readonly #statuses: Record<string, number> = {};
   #slowest = 0;
   /** The columns of the table. All except the first two must be 0. */
@@ -341,14 +347,21 @@ class Ledger {
   }
 
   async place(url: string, key: string, body: Body): Promise<Reply> {
+    const sentAt = performance.now();
     const reply = await this.#send('POST', url, key, body);
     if (reply.status === 503 && body.requestId === undefined) this.#refused.add(body.contact.phone);
     if (reply.status !== 202 || reply.contactId === null) return reply;
     const { requestId = reply.contactId } = body;
+    if (!this.placed.has(requestId)) this.#firstSentAt.push(sentAt);
     const known = this.placed.get(requestId) ?? reply.contactId;
     if (known !== reply.contactId) this.fail(`${requestId} was acknowledged as two calls`);
     this.placed.set(requestId, known);
     return reply;
+  }
+
+  /** Counts the acknowledged calls whose requests were sent after this time, because an earlier response may arrive late. */
+  countSentAfter(time: number): number {
+    return this.#firstSentAt.filter((sentAt) => sentAt > time).length;
   }
 
   async cancel(url: string, key: string, requestId: string): Promise<Reply> {

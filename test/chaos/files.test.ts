@@ -47,14 +47,14 @@ const attacks: readonly Attack[] = harms.map(({ name, title, inQuick, harm, afte
     const load = startLoad(scene, { url: (n) => cores[n % 2]?.url ?? '' });
     await load.more(100);
     shell(harm);
-    const before = ledger.placed.size;
+    const damaged = performance.now();
     for (const core of cores) await expectReady(scene, core, false, `with ${title}`, detection);
-    const untilSeen = ledger.placed.size;
+    const seen = performance.now();
     await pause(isQuick ? 500 : 5_000);
     await load.stop();
-    ledger.note(`${untilSeen - before} calls were acknowledged before the cores noticed the damage`);
-    if (ledger.placed.size > untilSeen)
-      ledger.fail(`${ledger.placed.size - untilSeen} calls were acknowledged after the cores noticed the damage`);
+    const tooLate = ledger.countSentAfter(seen);
+    ledger.note(`${ledger.countSentAfter(damaged) - tooLate} calls were acknowledged before the cores noticed the damage`);
+    if (tooLate > 0) ledger.fail(`${tooLate} calls were acknowledged after the cores noticed the damage`);
     await scene.stop('SIGTERM');
     if (typeof afterwards === 'object') {
       shell(afterwards.repair);

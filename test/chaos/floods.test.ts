@@ -237,7 +237,7 @@ async function signInDuringFlood(scene: Scene): Promise<void> {
     await pause(500);
     const since = performance.now();
     let answer = await attempt('ada@example.com', password, `192.0.2.${n}`);
-    while (answer.status === 429 && performance.now() - since < patience) {
+    while ([429, 503].includes(answer.status) && performance.now() - since < patience) {
       await pause(Number(answer.headers['retry-after']) * 1_000);
       answer = await attempt('ada@example.com', password, `192.0.2.${n}`);
     }

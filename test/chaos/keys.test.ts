@@ -1,4 +1,3 @@
-import { ask } from '../support/http.ts';
 import { createKey } from '../support/tenants.ts';
 import { describeAttacks, isQuick, openScene, startCrowd, startLoad, type Trial } from './attack.ts';
 
@@ -42,10 +41,7 @@ async function narrow(trial: Trial): Promise<void> {
   const changeLimits = async (lane: number) => {
     const { id, keyValue: key } = await createKey(url(1), cookie);
     const limit = async (n: number, addresses: string[] | null) => {
-      const change = () => ask('PATCH', `${url(n)}/console/api-keys/${id}`, { cookie, body: { addresses } });
-      let { status } = await change();
-      // A core that waited too long for the processor has changed nothing.
-      while (status === 503 && !trial.cleanup.disposed) ({ status } = await change());
+      const { status } = await scene.change('PATCH', `${url(n)}/console/api-keys/${id}`, { cookie, body: { addresses } });
       if (status !== 200) ledger.fail(`limiting a key got ${status}`);
     };
     for (let n = 0; n < (isQuick ? 3 : 85); n++) {

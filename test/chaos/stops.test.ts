@@ -2,7 +2,6 @@ import type { ChildProcess } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { clockAhead } from '../support/core.ts';
-import { ask } from '../support/http.ts';
 import { insertCalls, openDirect, signIn, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 import {
@@ -130,7 +129,7 @@ const stops: Attack['run'] = async (trial) => {
     if (hung) await freeze(scene, hung);
     const asked = isKill ? survivor : hung ? (cores[1 - (round % 2)]?.url ?? '') : url();
     const askedAt = performance.now();
-    const stopped = await ask('POST', `${asked}/console/stops`, { cookie, body: scopes[(round >> 2) % 2] ?? {} });
+    const stopped = await scene.change('POST', `${asked}/console/stops`, { cookie, body: scopes[(round >> 2) % 2] ?? {} });
     const known = provider.handOffs();
     slowest = Math.max(slowest, performance.now() - askedAt);
     if (stopped.status !== 201) ledger.fail(`stopping got ${stopped.status}: ${stopped.text}`);
@@ -146,7 +145,7 @@ const stops: Attack['run'] = async (trial) => {
       late += provider.handOffs() - known;
     }
     const { id } = Object(stopped.json).stop ?? {};
-    const resumed = await ask('DELETE', `${url()}/console/stops/${id}`, { cookie });
+    const resumed = await scene.change('DELETE', `${url()}/console/stops/${id}`, { cookie });
     if (resumed.status !== 204) ledger.fail(`resuming got ${resumed.status}`);
   }
   if (late > 0) ledger.fail(`${late} hand-offs began after a stop's response`);
